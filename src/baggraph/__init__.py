@@ -1,0 +1,45 @@
+"""baggraph: multiple-instance learning when bags are related to one another.
+
+Bags are embedded, embeddings are wired into a graph, network and graph are inferred into a
+posterior, posteriors are scored into a result table.  The public names below load on first use, so
+that ``import baggraph`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Bag": "baggraph.data.bags",
+    "BagGraph": "baggraph.data.graph",
+    "Bags": "baggraph.data.bags",
+    "datasets": "baggraph.datasets",
+    "errors": "baggraph.errors",
+}
+
+__all__ = sorted([*_HOME, "__version__"])
+
+if TYPE_CHECKING:
+    from baggraph import datasets as datasets
+    from baggraph import errors as errors
+    from baggraph.data.bags import Bag as Bag
+    from baggraph.data.bags import Bags as Bags
+    from baggraph.data.graph import BagGraph as BagGraph
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        from baggraph.errors import closest
+
+        raise AttributeError(f"module 'baggraph' has no attribute {name!r}; {closest(name, _HOME)}")
+    module = import_module(_HOME[name])
+    value = module if module.__name__ == f"baggraph.{name}" else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

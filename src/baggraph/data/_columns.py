@@ -1,0 +1,214 @@
+"""Ids, labels and side information in one canonical form each, or an error that names the bag."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from baggraph.errors import InvalidBagsError, name_some
+
+Column = NDArray[Any]
+
+
+def frozen(array: Column) -> Column:
+    """Return a view of ``array`` that cannot be written through.
+
+    >>> frozen(np.zeros(2)).flags.writeable
+    False
+    """
+    view = array.view()
+    view.setflags(write=False)
+    return view
+
+
+def canonical_names(names: Any, what: str, count: int, per: str) -> Column:
+    """Names as an object array of strings; integers become their decimal text.
+
+    >>> canonical_names([3, 4], "bag ids", 2, "bag").tolist()
+    ['3', '4']
+    """
+    array = np.asarray(names)
+    if array.ndim != 1 or array.shape[0] != count:
+        raise InvalidBagsError(
+            "bags",
+            expected=f"one of {what} a {per} ({count})",
+            got=f"shape {array.shape}",
+            remedy=f"pass a flat sequence of {count} strings or integers",
+        )
+    if array.dtype.kind not in "US":
+        # numpy would have turned [1, "a"] into text unasked; look at what was really passed.
+        array = np.array(list(names), dtype=object)
+    return frozen(_names(array, what, per))
+
+
+def _names(array: Column, what: str, per: str) -> Column:
+    result = np.empty(len(array), dtype=object)
+    for position, value in enumerate(array.tolist()):
+        if isinstance(value, bytes):
+            value = value.decode("utf-8", errors="replace")
+        if isinstance(value, bool) or not isinstance(value, str | int | np.integer) or value == "":
+            shown = "an empty string" if isinstance(value, str) else repr(value)
+            raise InvalidBagsError(
+                "bags",
+                expected=f"{what} that are strings or integers",
+                got=f"{shown} at {per} {position}",
+                remedy="convert them with str() or fill in the missing ones",
+            )
+        result[position] = str(value)
+    return result
+
+
+def canonical_ids(ids: Any, count: int) -> Column:
+    """Bag ids: strings, one a bag, none twice.
+
+    >>> canonical_ids(None, 2).tolist()
+    ['0', '1']
+    """
+    if ids is None:
+        return frozen(np.array([str(i) for i in range(count)], dtype=object))
+    names = canonical_names(ids, "bag ids", count, "bag")
+    seen: set[str] = set()
+    twice = [name for name in names if name in seen or seen.add(name)]  # type: ignore[func-returns-value]
+    if twice:
+        raise InvalidBagsError(
+            "bags",
+            expected="unique bag ids",
+            got=f"{name_some(dict.fromkeys(twice))} more than once",
+            remedy="rename or merge these bags",
+        )
+    return names
+
+
+def is_missing(value: object) -> bool:
+    """True for None, NaN, pandas' NA and NaT.
+
+    >>> [is_missing(v) for v in (None, float("nan"), 0, "")]
+    [True, True, False, False]
+    """
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+
+
+def canonical_column(
+    values: Any, what: str, count: int, name_of: Callable[[int], str], *, finite: bool = False
+) -> Column:
+    """One value (or one row of numbers) a bag or instance, in one of five forms.
+
+    ===================  =========================================
+    passed               kept as
+    ===================  =========================================
+    booleans             bool; float64 with NaN if some are missing
+    integers             int64; float64 with NaN if some are missing
+    real numbers         float64, missing = NaN
+    text                 object array of str, missing = None
+    2-D numbers          float64, missing = NaN
+    ===================  =========================================
+
+    >>> canonical_column(["a", None], "label", 2, str).tolist()
+    ['a', None]
+    >>> canonical_column([1, None], "label", 2, str).tolist()
+    [1.0, nan]
+    """
+    array = values if isinstance(values, np.ndarray) else np.asarray(_materialise(values))
+    if array.ndim not in (1, 2) or array.shape[0] != count or (array.ndim == 2 and array.shape[1] == 0):
+        raise InvalidBagsError(
+            "bags",
+            expected=f"{count} values of {what}",
+            got=f"shape {array.shape}",
+            remedy=f"pass one {what} each, in the order of the bags",
+        )
+    if array.dtype.kind in "USO":
+        array = _from_objects(array, what, name_of)
+    array = _from_numbers(array, what, name_of)
+    if finite and array.dtype.kind == "f" and np.isinf(array).any():
+        first = int(np.argmax(np.isinf(array).reshape(count, -1).any(axis=1)))
+        raise _bad_value(what, "a finite number", "an infinite one", name_of(first))
+    return frozen(array)
+
+
+def _materialise(values: Any) -> Any:
+    """Keep mixed Python lists as objects, so that numpy does not turn [1, 'a'] into text."""
+    if hasattr(values, "to_numpy"):
+        return values.to_numpy()
+    values = list(values)
+    flat = [v for v in values if not isinstance(v, Sequence | np.ndarray) or isinstance(v, str | bytes)]
+    return np.array(values, dtype=object) if len(flat) == len(values) else values
+
+
+def _bad_value(what: str, expected: str, got: str, where: str) -> InvalidBagsError:
+    return InvalidBagsError(
+        "bags",
+        expected=f"{expected} as {what}",
+        got=f"{got} ({where})",
+        remedy="correct it, or mark it as missing with NaN or None",
+    )
+
+
+def _from_numbers(array: Column, what: str, name_of: Callable[[int], str]) -> Column:
+    kind = array.dtype.kind
+    if kind == "O" or (kind == "b" and array.ndim == 1):
+        return array
+    if array.ndim == 2 and kind in "biuf":
+        return array.astype(np.float64)
+    if kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
+        raise _bad_value(what, "an integer below 2**63", "a larger one", name_of(int(array.argmax())))
+    if kind in "iu":
+        return array.astype(np.int64)
+    if kind == "f":
+        return array.astype(np.float64)
+    raise _bad_value(what, "numbers, booleans or text", f"values of type {array.dtype}", name_of(0))
+
+
+def _from_objects(array: Column, what: str, name_of: Callable[[int], str]) -> Column:
+    if array.ndim == 2:
+        return _matrix_from_objects(array, what, name_of)
+    values = array.tolist()
+    missing = np.fromiter((is_missing(v) for v in values), dtype=bool, count=len(values))
+    present = [v for v in values if not is_missing(v)]
+    if all(isinstance(v, str) for v in present) and present:
+        return np.array([None if m else str(v) for v, m in zip(values, missing, strict=True)], dtype=object)
+    for position, value in enumerate(values):
+        if not missing[position] and not isinstance(value, bool | int | float | np.number | np.bool_):
+            kind = "text" if isinstance(value, str) else f"a {type(value).__name__}"
+            raise _bad_value(what, "values of one kind", f"{kind} among numbers: {value!r}", name_of(position))
+    if not missing.any() and present:
+        return np.array(present)
+    return np.array([np.nan if m else float(v) for v, m in zip(values, missing, strict=True)])
+
+
+def _matrix_from_objects(array: Column, what: str, name_of: Callable[[int], str]) -> Column:
+    result = np.empty(array.shape, dtype=np.float64)
+    for position, row in enumerate(array.tolist()):
+        for column, value in enumerate(row):
+            if not is_missing(value) and (isinstance(value, str) or not np.isscalar(value)):
+                raise _bad_value(what, "numbers in every column", repr(value), f"{name_of(position)}, column {column}")
+            result[position, column] = np.nan if is_missing(value) else value
+    return result
+
+
+def missing_mask(column: Column) -> NDArray[np.bool_]:
+    """Which entries are missing; a row of several targets is missing where any of them is.
+
+    >>> missing_mask(np.array([0.0, np.nan])).tolist()
+    [False, True]
+    """
+    if column.dtype.kind == "O":
+        return np.fromiter((v is None for v in column), dtype=bool, count=len(column))
+    if column.dtype.kind != "f":
+        return np.zeros(len(column), dtype=bool)
+    return np.isnan(column).reshape(len(column), -1).any(axis=1)
+
+
+def same_column(left: Column | None, right: Column | None) -> bool:
+    """Equal in dtype, shape and value, with missing equal to missing.
+
+    >>> same_column(np.array([np.nan]), np.array([np.nan]))
+    True
+    """
+    if left is None or right is None:
+        return left is right
+    if left.dtype != right.dtype or left.shape != right.shape:
+        return False
+    return bool(np.array_equal(left, right, equal_nan=left.dtype.kind == "f"))

@@ -1,0 +1,198 @@
+"""The block of instances: dense, memory-mapped or CSR, finite, float32 or float64, frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from baggraph.data._columns import frozen
+from baggraph.errors import InvalidBagsError, ParameterError, closest
+
+Instances = Any  # an ndarray, memmap or csr_array; NumPy and SciPy share no useful base class
+CHECK_BYTES = 1 << 26
+
+
+def canonical_instances(raw: Any) -> Instances:
+    """A 2-D float block that nobody else can write to.
+
+    float32 and float64 are kept, small integers become float32 (exactly), other numbers float64.
+    A writable array is copied once; a read-only one and a memory map are taken as they are.
+    """
+    if sp.issparse(raw):
+        return _canonical_csr(raw)
+    array = raw if isinstance(raw, np.memmap) else np.asarray(raw)
+    if array.ndim != 2:
+        raise _wrong("a 2-D array (instances, features)", f"shape {array.shape}", "reshape it, or use Bags.from_list")
+    dtype = target_dtype(array.dtype)
+    if array.dtype == dtype and (isinstance(array, np.memmap) or not array.flags.writeable):
+        return frozen(array)
+    return frozen(np.array(array, dtype=dtype, order="C"))
+
+
+def target_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The float type that holds these numbers without loss.
+
+    >>> [str(target_dtype(np.dtype(t))) for t in ("int16", "int64", "float32", "bool")]
+    ['float32', 'float64', 'float32', 'float32']
+    """
+    if dtype in (np.float32, np.float64):
+        return dtype.newbyteorder("=")
+    if dtype.kind in "biuf" and dtype.itemsize <= 8:
+        return np.dtype(np.float32 if dtype.itemsize <= 2 else np.float64)
+    raise _wrong("numbers as features", f"values of type {dtype}", "encode text and dates as numbers first")
+
+
+def _canonical_csr(raw: Any) -> sp.csr_array:
+    dtype = target_dtype(raw.dtype)
+    matrix = sp.csr_array(raw, dtype=dtype, copy=True)
+    matrix.sum_duplicates()
+    return freeze_csr(matrix)
+
+
+def freeze_csr(matrix: sp.csr_array) -> sp.csr_array:
+    """Make the three arrays of a CSR matrix read-only."""
+    for name in ("data", "indices", "indptr"):
+        setattr(matrix, name, frozen(getattr(matrix, name)))
+    matrix.has_sorted_indices = True
+    matrix.has_canonical_format = True
+    return matrix
+
+
+def canonical_offsets(raw: Any, n_instances: int) -> NDArray[np.int64]:
+    """Boundaries of the bags: bag ``b`` is ``instances[offsets[b]:offsets[b + 1]]``."""
+    offsets = np.asarray(raw)
+    remedy = "pass the cumulative bag sizes, starting with 0"
+    if offsets.ndim != 1 or offsets.dtype.kind not in "iu" or len(offsets) < 2:
+        got = f"{offsets.dtype} of shape {offsets.shape}"
+        raise _wrong("integer offsets, one more than there are bags", got, remedy)
+    offsets = offsets.astype(np.int64)
+    if offsets[0] != 0 or offsets[-1] != n_instances:
+        got = f"{offsets[0]} to {offsets[-1]}"
+        raise _wrong(f"offsets from 0 to the number of instances ({n_instances})", got, remedy)
+    if (np.diff(offsets) < 0).any():
+        first = int(np.argmax(np.diff(offsets) < 0))
+        raise _wrong("offsets in rising order", f"{offsets[first + 1]} after {offsets[first]}", remedy)
+    return frozen(offsets)
+
+
+def refuse_empty_bags(offsets: NDArray[np.int64], ids: Any) -> None:
+    """Raise where a bag has no instance."""
+    empty = np.flatnonzero(np.diff(offsets) == 0)
+    if len(empty):
+        got = f"none in bag {ids[empty[0]]!r}" + (f" and {len(empty) - 1} more bags" if len(empty) > 1 else "")
+        raise _wrong("at least one instance in every bag", got, "leave empty bags out")
+
+
+def row_blocks(n_rows: int, row_bytes: int) -> Iterator[slice]:
+    """Slices of rows that hold about 64 MB each.
+
+    >>> list(row_blocks(3, 1 << 26))
+    [slice(0, 1, None), slice(1, 2, None), slice(2, 3, None)]
+    """
+    step = max(1, CHECK_BYTES // max(row_bytes, 1))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
+def blocks(instances: Instances) -> Iterator[tuple[int, NDArray[Any]]]:
+    """First row and values of one block after another; of CSR, the stored values of those rows."""
+    if sp.issparse(instances):
+        for rows in row_blocks(instances.shape[0], 12 * max(1, instances.nnz // max(instances.shape[0], 1))):
+            yield rows.start, instances.data[instances.indptr[rows.start] : instances.indptr[rows.stop]]
+        return
+    for rows in row_blocks(instances.shape[0], instances.shape[1] * instances.itemsize):
+        yield rows.start, instances[rows]
+
+
+def refuse_non_finite(instances: Instances, name_cell: Any) -> None:
+    """Raise at the first NaN or infinity, naming bag and column through ``name_cell(row, column)``."""
+    for start, values in blocks(instances):
+        if values.size and not np.isfinite(values).all():
+            count = int((~np.isfinite(values)).sum())
+            row, column, value = _first_non_finite(instances, start, values)
+            kind = "NaN" if np.isnan(value) else "an infinite value"
+            more = f" and at least {count - 1} more" if count > 1 else ""
+            remedy = 'correct the data, or pass missing="impute" to fill NaN with the median of the column'
+            raise _wrong("finite features", f"{kind} in {name_cell(row, column)}{more}", remedy)
+
+
+def _first_non_finite(instances: Instances, start: int, values: NDArray[Any]) -> tuple[int, int, float]:
+    flat = int(np.argmax(~np.isfinite(values).ravel()))
+    if sp.issparse(instances):
+        position = int(instances.indptr[start]) + flat
+        row = int(np.searchsorted(instances.indptr, position, side="right")) - 1
+        return row, int(instances.indices[position]), float(values.ravel()[flat])
+    row, column = divmod(flat, values.shape[1])
+    return start + row, column, float(values[row, column])
+
+
+def fill_missing(raw: Any, missing: str) -> tuple[Any, int]:
+    """Apply ``missing="impute"``: NaN becomes the median of its column's present values.
+
+    The medians look at all bags and at no label.  Returns the block and the number of cells filled.
+    """
+    if missing == "error":
+        return raw, 0
+    if missing != "impute":
+        choices = closest(missing, ("error", "impute"))
+        raise ParameterError("bags", expected="missing='error' or 'impute'", got=repr(missing), remedy=choices)
+    if isinstance(raw, np.memmap):
+        raise _wrong("an array in memory to impute", "a memory map", "impute while reading, or before mapping it")
+    if sp.issparse(raw):
+        # An explicit NaN of a sparse block is one cell of a column whose other cells are mostly zero.
+        matrix = sp.csc_array(raw, copy=True)
+        return _impute_csc(matrix)
+    array = np.array(raw, dtype=target_dtype(np.asarray(raw).dtype))
+    holes = np.isnan(array)
+    for column in np.flatnonzero(holes.any(axis=0)):
+        array[holes[:, column], column] = _median(array[~holes[:, column], column], int(column))
+    return array, int(holes.sum())
+
+
+def _impute_csc(matrix: sp.csc_array) -> tuple[sp.csr_array, int]:
+    holes = np.isnan(matrix.data)
+    for column in range(matrix.shape[1]):
+        part = slice(matrix.indptr[column], matrix.indptr[column + 1])
+        if holes[part].any():
+            present = matrix.data[part][~holes[part]]
+            zeros = np.zeros(matrix.shape[0] - (part.stop - part.start), dtype=matrix.dtype)
+            matrix.data[part] = np.where(holes[part], _median(np.r_[present, zeros], column), matrix.data[part])
+    return sp.csr_array(matrix), int(holes.sum())
+
+
+def _median(present: NDArray[Any], column: int) -> float:
+    if not len(present):
+        raise _wrong("some present value in every column to impute", f"none in column {column}", "drop that column")
+    return float(np.median(present))
+
+
+def gather_rows(offsets: NDArray[np.int64], bags: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows of the chosen bags, one bag after the other, and their new offsets.
+
+    >>> [a.tolist() for a in gather_rows(np.array([0, 2, 3]), np.array([1, 0]))]
+    [[2, 0, 1], [0, 1, 3]]
+    """
+    sizes = np.diff(offsets)[bags]
+    new = np.zeros(len(bags) + 1, dtype=np.int64)
+    np.cumsum(sizes, out=new[1:])
+    rows = np.arange(new[-1]) + np.repeat(offsets[:-1][bags] - new[:-1], sizes)
+    return rows, new
+
+
+def same_instances(left: Instances, right: Instances) -> bool:
+    """Equal in kind, dtype, shape and value."""
+    if left.shape != right.shape or left.dtype != right.dtype or sp.issparse(left) != sp.issparse(right):
+        return False
+    if sp.issparse(left):
+        return all(np.array_equal(getattr(left, a), getattr(right, a)) for a in ("indptr", "indices", "data"))
+    return all(
+        np.array_equal(left[rows], right[rows]) for rows in row_blocks(left.shape[0], left.shape[1] * left.itemsize)
+    )
+
+
+def _wrong(expected: str, got: str, remedy: str) -> InvalidBagsError:
+    return InvalidBagsError("bags", expected=expected, got=got, remedy=remedy)
