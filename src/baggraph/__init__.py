@@ -18,16 +18,18 @@ _HOME = {
     "Bags": "baggraph.data.bags",
     "datasets": "baggraph.datasets",
     "errors": "baggraph.errors",
+    "read": "baggraph.data.readers",
 }
 
 __all__ = sorted([*_HOME, "__version__"])
 
 if TYPE_CHECKING:
-    from baggraph import datasets as datasets
-    from baggraph import errors as errors
+    import baggraph.datasets as datasets
+    import baggraph.errors as errors
     from baggraph.data.bags import Bag as Bag
     from baggraph.data.bags import Bags as Bags
     from baggraph.data.graph import BagGraph as BagGraph
+    from baggraph.data.readers import read as read
 
 
 def __getattr__(name: str) -> Any:

@@ -30,23 +30,21 @@ def canonical_names(names: Any, what: str, count: int, per: str) -> Column:
     >>> canonical_names([3, 4], "bag ids", 2, "bag").tolist()
     ['3', '4']
     """
-    array = np.asarray(names)
-    if array.ndim != 1 or array.shape[0] != count:
+    # Straight from a list to objects: numpy's own text type drops trailing NULs and turns 1 into "1".
+    values = names.tolist() if hasattr(names, "tolist") else list(names)
+    if len(values) != count or np.ndim(names) != 1:
         raise InvalidBagsError(
             "bags",
             expected=f"one of {what} a {per} ({count})",
-            got=f"shape {array.shape}",
+            got=f"shape {np.shape(names)}",
             remedy=f"pass a flat sequence of {count} strings or integers",
         )
-    if array.dtype.kind not in "US":
-        # numpy would have turned [1, "a"] into text unasked; look at what was really passed.
-        array = np.array(list(names), dtype=object)
-    return frozen(_names(array, what, per))
+    return frozen(_names(values, what, per))
 
 
-def _names(array: Column, what: str, per: str) -> Column:
-    result = np.empty(len(array), dtype=object)
-    for position, value in enumerate(array.tolist()):
+def _names(values: list[Any], what: str, per: str) -> Column:
+    result = np.empty(len(values), dtype=object)
+    for position, value in enumerate(values):
         if isinstance(value, bytes):
             value = value.decode("utf-8", errors="replace")
         if isinstance(value, bool) or not isinstance(value, str | int | np.integer) or value == "":
@@ -58,7 +56,18 @@ def _names(array: Column, what: str, per: str) -> Column:
                 remedy="convert them with str() or fill in the missing ones",
             )
         result[position] = str(value)
+    _refuse_broken_text(result, what)
     return result
+
+
+def _refuse_broken_text(values: Any, what: str) -> None:
+    """Half a surrogate pair cannot be written to any file, so it may not come in."""
+    try:
+        "".join(v for v in values if v is not None).encode()
+    except UnicodeEncodeError as error:
+        raise InvalidBagsError(
+            "bags", expected=f"{what} in valid Unicode", got=repr(error.object[error.start]), remedy="decode them anew"
+        ) from error
 
 
 def canonical_ids(ids: Any, count: int) -> Column:
@@ -133,8 +142,9 @@ def _materialise(values: Any) -> Any:
     if hasattr(values, "to_numpy"):
         return values.to_numpy()
     values = list(values)
-    flat = [v for v in values if not isinstance(v, Sequence | np.ndarray) or isinstance(v, str | bytes)]
-    return np.array(values, dtype=object) if len(flat) == len(values) else values
+    scalar = all(isinstance(v, str | bytes) or not isinstance(v, Sequence | np.ndarray) for v in values)
+    numbers = all(isinstance(v, bool | int | float | np.number | np.bool_) for v in values)
+    return np.array(values, dtype=object) if scalar and not numbers else values
 
 
 def _bad_value(what: str, expected: str, got: str, where: str) -> InvalidBagsError:
@@ -167,13 +177,15 @@ def _from_objects(array: Column, what: str, name_of: Callable[[int], str]) -> Co
     values = array.tolist()
     missing = np.fromiter((is_missing(v) for v in values), dtype=bool, count=len(values))
     present = [v for v in values if not is_missing(v)]
-    if all(isinstance(v, str) for v in present) and present:
-        return np.array([None if m else str(v) for v, m in zip(values, missing, strict=True)], dtype=object)
+    if all(isinstance(v, str) for v in present):  # also where all are missing: text or number, nobody knows
+        text = np.array([None if m else str(v) for v, m in zip(values, missing, strict=True)], dtype=object)
+        _refuse_broken_text(text, what)
+        return text
     for position, value in enumerate(values):
         if not missing[position] and not isinstance(value, bool | int | float | np.number | np.bool_):
             kind = "text" if isinstance(value, str) else f"a {type(value).__name__}"
             raise _bad_value(what, "values of one kind", f"{kind} among numbers: {value!r}", name_of(position))
-    if not missing.any() and present:
+    if not missing.any():
         return np.array(present)
     return np.array([np.nan if m else float(v) for v, m in zip(values, missing, strict=True)])
 
@@ -198,7 +210,7 @@ def missing_mask(column: Column) -> NDArray[np.bool_]:
         return np.fromiter((v is None for v in column), dtype=bool, count=len(column))
     if column.dtype.kind != "f":
         return np.zeros(len(column), dtype=bool)
-    return np.isnan(column).reshape(len(column), -1).any(axis=1)
+    return np.asarray(np.isnan(column).reshape(len(column), -1).any(axis=1))
 
 
 def same_column(left: Column | None, right: Column | None) -> bool:

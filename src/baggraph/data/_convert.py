@@ -107,7 +107,9 @@ def to_frame(bags: Bags) -> pd.DataFrame:
 
     names = [f"x{i}" for i in range(bags.n_features)] if bags.feature_names is None else list(bags.feature_names)
     if bags.is_sparse:
-        features = pd.DataFrame.sparse.from_spmatrix(sp.csc_matrix(bags.instances), columns=names)
+        features = pd.DataFrame.sparse.from_spmatrix(  # type: ignore[attr-defined]
+            sp.csc_matrix(bags.instances), columns=names
+        )
     else:
         features = pd.DataFrame(np.asarray(bags.instances), columns=names)
     left: dict[str, Any] = {"bag": np.repeat(bags.ids, bags.sizes)}
@@ -154,7 +156,7 @@ def to_torch(bags: Bags, *, copy: bool = True) -> TorchBags:
         parts = [torch.tensor(getattr(csr, name)) for name in ("indptr", "indices", "data")]
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
-            block = torch.sparse_csr_tensor(*parts, size=csr.shape, check_invariants=False)
+            block = torch.sparse_csr_tensor(*parts, size=csr.shape, check_invariants=False)  # type: ignore[arg-type,misc]
     elif copy:
         block = torch.tensor(np.asarray(bags.instances))
     else:

@@ -73,22 +73,21 @@ def describe_labels(y: Column | None) -> str:
 
 
 def plural(count: int, word: str) -> str:
-    """
+    """A count and its noun.
+
     >>> plural(1, "bag"), plural(1200, "bag")
     ('1 bag', '1,200 bags')
     """
     return f"{count:,} {word}" + ("" if count == 1 else "s")
 
 
-def readable_bytes(count: float) -> str:
-    """
+def readable_bytes(count: int) -> str:
+    """A size for people.
+
     >>> readable_bytes(48), readable_bytes(3_000_000_000)
     ('48 bytes', '3.0 GB')
     """
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if count < 1000:
-            break
-        count /= 1000
-    else:
-        unit = "TB"
-    return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
+    if count < 1000:
+        return f"{count} bytes"
+    power = min(4, (len(str(int(count))) - 1) // 3)
+    return f"{count / 1000**power:.1f} {('', 'kB', 'MB', 'GB', 'TB')[power]}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterator
 from typing import Any
 
@@ -27,6 +28,8 @@ def canonical_instances(raw: Any) -> Instances:
     array = raw if isinstance(raw, np.memmap) else np.asarray(raw)
     if array.ndim != 2:
         raise _wrong("a 2-D array (instances, features)", f"shape {array.shape}", "reshape it, or use Bags.from_list")
+    if array.shape[1] == 0:
+        raise _wrong("at least one feature", "none", "pass the columns of the instances")
     dtype = target_dtype(array.dtype)
     if array.dtype == dtype and (isinstance(array, np.memmap) or not array.flags.writeable):
         return frozen(array)
@@ -106,6 +109,16 @@ def blocks(instances: Instances) -> Iterator[tuple[int, NDArray[Any]]]:
         return
     for rows in row_blocks(instances.shape[0], instances.shape[1] * instances.itemsize):
         yield rows.start, instances[rows]
+        release(instances)
+
+
+def release(block: Instances) -> None:
+    """Hand the pages of a memory map back to the system; they are read again when needed."""
+    mapping = getattr(block, "_mmap", None)
+    if isinstance(mapping, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        if block.flags.writeable:
+            block.flush()
+        mapping.madvise(mmap.MADV_DONTNEED)
 
 
 def refuse_non_finite(instances: Instances, name_cell: Any) -> None:

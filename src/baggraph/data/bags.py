@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, InitVar, dataclass, field, fields
+from dataclasses import KW_ONLY, MISSING, InitVar, dataclass, field, fields
 from functools import cached_property
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -83,6 +84,7 @@ class Bags:
       labels  benign ×1, tumour ×1
     >>> bags["s2"].instances, bags[-1:].y.tolist(), [bag.id for bag in bags]
     (array([[4., 5.]]), ['tumour'], ['s1', 's2'])
+
     """
 
     instances: Any
@@ -105,14 +107,25 @@ class Bags:
 
     def __post_init__(self, missing: str) -> None:
         raw, n_imputed = blocks.fill_missing(self.instances, missing)
-        instances = blocks.canonical_instances(raw)
-        offsets = blocks.canonical_offsets(self.offsets, instances.shape[0])
         if n_imputed:
             self._set(metadata={**self.metadata, "imputed_cells": n_imputed})
-        self._set(instances=instances, offsets=offsets)
+        self._set(instances=blocks.canonical_instances(raw))
+        self._settle_bags()
+        blocks.refuse_non_finite(self.instances, self._name_cell)
+
+    @classmethod
+    def _over(cls, instances: Any, offsets: Any, **more: Any) -> Bags:
+        """Bags over a block whose values were checked when it was written: everything else is checked."""
+        new = object.__new__(cls)
+        empty: dict[str, Any] = {f.name: {} if f.default_factory is not MISSING else None for f in fields(cls)}
+        new._set(**{**empty, "instances": instances, "offsets": offsets, **more})
+        new._settle_bags()
+        return new
+
+    def _settle_bags(self) -> None:
+        self._set(offsets=blocks.canonical_offsets(self.offsets, self.n_instances))
         self._settle_columns()
-        blocks.refuse_empty_bags(offsets, self.ids)
-        blocks.refuse_non_finite(instances, self._name_cell)
+        blocks.refuse_empty_bags(self.offsets, self.ids)
 
     def _settle_columns(self) -> None:
         """Bring everything but the instances into canonical form, or raise."""
@@ -366,6 +379,18 @@ class Bags:
         from baggraph.data._convert import to_frame
 
         return to_frame(self)
+
+    def to_parquet(self, path: str | Path) -> Path:
+        """Write one Parquet file, a long table for any tool; :func:`baggraph.read` gives back equal bags."""
+        from baggraph.data.readers.parquet import write_parquet
+
+        return write_parquet(self, path)
+
+    def to_npz(self, path: str | Path) -> Path:
+        """Write one uncompressed ``.npz``, which opens memory-mapped when it is large."""
+        from baggraph.data.readers.npz import write_npz
+
+        return write_npz(self, path)
 
     def to_list(self) -> list[Any]:
         """One (n, d) array or CSR block a bag."""

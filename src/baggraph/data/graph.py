@@ -33,6 +33,7 @@ class BagGraph:
     >>> graph = BagGraph.from_edges([("a", "b"), ("b", "c")], ids=["a", "b", "c", "d"])
     >>> graph
     BagGraph: 4 bags, 2 edges, mean degree 1.0, 2 components, 1 isolate
+
     """
 
     adjacency: sp.csr_array

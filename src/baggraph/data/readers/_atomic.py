@@ -1,0 +1,36 @@
+"""Files appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from baggraph.errors import DataFileError
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A draft beside ``path`` that takes its place when the block ends well, and vanishes otherwise."""
+    if not path.parent.is_dir():
+        raise DataFileError(
+            "write", expected="an existing folder", got=str(path.parent), remedy="create it or choose another"
+        )
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    os.close(handle)
+    draft = Path(name)
+    try:
+        yield draft
+        draft.chmod(0o666 & ~_umask())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    """The mask of permissions, which can only be read by setting it."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

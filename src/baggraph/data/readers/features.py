@@ -1,0 +1,183 @@
+"""A folder of feature files, one a bag, with a table of labels: how pathology pipelines write slides."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from baggraph.data._instances import release, target_dtype
+from baggraph.data.bags import Bags
+from baggraph.data.readers._scratch import allocate, finish
+from baggraph.data.readers.table import MISSING_MARKS
+from baggraph.errors import (
+    BagWarning,
+    DataFileError,
+    InvalidBagsError,
+    MissingDependencyError,
+    closest,
+    name_some,
+)
+
+SUFFIXES = (".h5", ".hdf5", ".npy")
+
+
+def read_features(
+    folder: str | Path,
+    *,
+    labels: str | Path | pd.DataFrame | None = None,
+    bag: str = "bag",
+    target: str = "target",
+    features: str = "features",
+    coords: str = "coords",
+    memory_limit: int | None = None,
+) -> Bags:
+    """Bags from ``.h5`` or ``.npy`` files, the name of the file being the id of the bag.
+
+    Parameters
+    ----------
+    folder
+        Holds one file a bag: ``.npy`` with an (n, d) array, or ``.h5`` with such a data set.
+    labels, bag, target
+        A CSV, a Parquet file or a DataFrame with a row a bag, and its columns of ids and labels.  Bags
+        without a row are unlabelled.
+    features, coords
+        Names of the data sets in an ``.h5`` file: the features, and where it is there, the position of
+        every instance, kept as ``instance_info["coords"]``.
+    memory_limit
+        Bytes above which the features are kept on disk and memory-mapped.  Default: half of the memory.
+
+    """
+    folder = Path(folder)
+    files = sorted(p for p in folder.iterdir() if p.suffix in SUFFIXES) if folder.is_dir() else []
+    if not files:
+        raise _wrong(f"{', '.join(SUFFIXES)} files in {folder.name}", "none", "check the folder")
+    ids = [path.stem for path in files]
+    shapes = [_shape(path, features) for path in files]
+    _refuse_ragged(files, [shape for shape, _ in shapes])
+    offsets = np.concatenate([[0], np.cumsum([shape[0] for shape, _ in shapes])])
+    dtype = np.result_type(*(target_dtype(kind) for _, kind in shapes))
+    block = allocate((int(offsets[-1]), shapes[0][0][1]), dtype, memory_limit)
+    places = []
+    for position, path in enumerate(files):
+        block[offsets[position] : offsets[position + 1]], place = _values(path, features, coords)
+        places.append(place)
+        release(block)
+    info = {"coords": np.concatenate(places)} if all(p is not None for p in places) else {}
+    y = None if labels is None else _labels(labels, bag, target, ids)
+    return Bags(finish(block), offsets, y, ids=ids, instance_info=info)
+
+
+@contextmanager
+def _open(path: Path) -> Iterator[Any]:
+    """The arrays of a file by name; an ``.npy`` has one, under any name."""
+    if path.suffix == ".npy":
+        try:
+            yield _AnyName(np.load(path, mmap_mode="r", allow_pickle=False))
+        except (ValueError, EOFError, OSError) as error:
+            raise _unreadable(path, error) from error
+        return
+    try:
+        import h5py
+    except ImportError as error:
+        raise MissingDependencyError(
+            "features", expected="the package h5py", got="none", remedy="pip install 'baggraph[h5]'"
+        ) from error
+    try:
+        with h5py.File(path, "r") as file:
+            yield file
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+class _AnyName:
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __contains__(self, name: str) -> bool:
+        return name != "coords"
+
+    def __getitem__(self, name: str) -> Any:
+        return self.array
+
+
+def _shape(path: Path, features: str) -> tuple[tuple[int, int], np.dtype[Any]]:
+    with _open(path) as file:
+        if features not in file:
+            raise _wrong(f"a data set {features!r} in {path.name}", name_some(file), closest(features, file))
+        shape = file[features].shape
+        if len(shape) == 3 and shape[0] == 1:  # some pipelines keep a batch axis
+            shape = shape[1:]
+        if len(shape) != 2:
+            raise _wrong(f"a 2-D array in {path.name}", f"shape {shape}", "store one row an instance")
+        if shape[0] == 0:
+            raise _wrong(f"at least one instance in {path.name}", "none", "leave empty bags out")
+        return shape, np.dtype(file[features].dtype)
+
+
+def _values(path: Path, features: str, coords: str) -> tuple[Any, Any]:
+    with _open(path) as file:
+        values = np.asarray(file[features])
+        place = np.asarray(file[coords]) if coords in file else None
+    values = values[0] if values.ndim == 3 else values
+    if place is not None:
+        place = place[0] if place.ndim == 3 else place
+        if len(place) != len(values):
+            got = f"{len(place)} for {len(values)} instances"
+            raise _wrong(f"one row of {coords!r} an instance in {path.name}", got, "write the file again")
+    return values, place
+
+
+def _refuse_ragged(files: list[Path], shapes: list[tuple[int, int]]) -> None:
+    widths = np.array([shape[1] for shape in shapes])
+    usual = int(np.bincount(widths).argmax())
+    odd = np.flatnonzero(widths != usual)
+    if len(odd):
+        got = f"{widths[odd[0]]} in {files[odd[0]].name}" + (f" and {len(odd) - 1} more files" if len(odd) > 1 else "")
+        raise _wrong(f"{usual} features in every file", got, "extract all bags with one encoder")
+
+
+def _labels(table: str | Path | pd.DataFrame, bag: str, target: str, ids: list[str]) -> Any:
+    frame = table if isinstance(table, pd.DataFrame) else _read_labels(Path(table), bag)
+    for name in (bag, target):
+        if name not in frame.columns:
+            raise _wrong("a column of the table of labels", repr(name), closest(name, map(str, frame.columns)))
+    names = frame[bag].astype(str)
+    if names.duplicated().any():
+        raise _wrong(
+            "one row a bag in the table of labels", f"{name_some(names[names.duplicated()])} twice", "drop one"
+        )
+    known = names.isin(ids)
+    if not known.any():
+        got = f"{name_some(names, 2)} there and {name_some(ids, 2)} in the folder"
+        raise _wrong("ids in the table of labels that are names of files", got, "make them equal, without suffix")
+    if not known.all():
+        text = f"features: {(~known).sum()} labelled bags have no file: {name_some(names[~known])}"
+        warnings.warn(text, BagWarning, stacklevel=3)
+    return frame.set_index(names)[target].reindex(ids).to_numpy()
+
+
+def _read_labels(path: Path, bag: str) -> pd.DataFrame:
+    if not path.is_file():
+        raise _wrong("a table of labels", f"no file at {path}", "check the path")
+    if path.suffix == ".parquet":
+        return pd.read_parquet(path)
+    return pd.read_csv(path, dtype={bag: "str"}, keep_default_na=False, na_values=list(MISSING_MARKS))
+
+
+def _wrong(expected: str, got: str, remedy: str) -> InvalidBagsError:
+    return InvalidBagsError("features", expected=expected, got=got, remedy=remedy)
+
+
+def _unreadable(path: Path, error: Exception) -> DataFileError:
+    return DataFileError(
+        "features",
+        expected=f"arrays in {path.name}",
+        got=str(error),
+        remedy="write the file again; it may be truncated",
+    )
