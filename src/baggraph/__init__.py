@@ -24,8 +24,8 @@ _HOME = {
 __all__ = sorted([*_HOME, "__version__"])
 
 if TYPE_CHECKING:
-    import baggraph.datasets as datasets
-    import baggraph.errors as errors
+    from baggraph import datasets as datasets
+    from baggraph import errors as errors
     from baggraph.data.bags import Bag as Bag
     from baggraph.data.bags import Bags as Bags
     from baggraph.data.graph import BagGraph as BagGraph

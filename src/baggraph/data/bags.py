@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, MISSING, InitVar, dataclass, field, fields
 from functools import cached_property
@@ -14,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from baggraph.data import _attachments as attachments
 from baggraph.data import _columns as columns
 from baggraph.data import _instances as blocks
 from baggraph.data._describe import describe
@@ -129,52 +129,8 @@ class Bags:
 
     def _settle_columns(self) -> None:
         """Bring everything but the instances into canonical form, or raise."""
-        n_bags, n_instances = len(self), self.n_instances
-        self._set(ids=columns.canonical_ids(self.ids, n_bags))
-        bag_name, row_name = (lambda i: f"bag {self.ids[i]!r}"), (lambda i: f"instance {i} of bag {self._bag_of(i)!r}")
-        if self.y is not None:
-            self._set(y=columns.canonical_column(self.y, "label", n_bags, bag_name, finite=True))
-        if self.instance_y is not None:
-            self._set(instance_y=columns.canonical_column(self.instance_y, "instance label", n_instances, row_name))
-        if self.instance_names is not None:
-            self._set(
-                instance_names=columns.canonical_names(self.instance_names, "instance names", n_instances, "instance")
-            )
-        self._settle_feature_names()
-        self._settle_coords()
-        self._settle_graph()
-        self._set(
-            splits=_canonical_splits(self.splits, n_bags),
-            bag_info=_canonical_info(self.bag_info, n_bags, bag_name),
-            instance_info=_canonical_info(self.instance_info, n_instances, row_name),
-            metadata=_canonical_metadata(self.metadata),
-        )
-
-    def _settle_feature_names(self) -> None:
-        if self.feature_names is None:
-            return
-        names = columns.canonical_names(self.feature_names, "feature names", self.n_features, "feature")
-        if len(set(names)) < len(names):
-            twice = [name for name in dict.fromkeys(names) if (names == name).sum() > 1]
-            raise _wrong("unique feature names", f"{name_some(twice)} more than once", "rename these columns")
-        self._set(feature_names=names)
-
-    def _settle_coords(self) -> None:
-        if self.coords is None:
-            return
-        coords = columns.canonical_column(self.coords, "coordinates", len(self), lambda i: f"bag {self.ids[i]!r}")
-        if coords.ndim != 2 or coords.shape[1] not in (2, 3) or coords.dtype.kind != "f":
-            raise _wrong("two or three coordinates a bag", f"shape {coords.shape}", "pass a (bags, 2) array")
-        if not np.isfinite(coords).all():
-            bag = self.ids[int(np.argmax(~np.isfinite(coords).all(axis=1)))]
-            raise _wrong("finite coordinates", f"a missing one for bag {bag!r}", "fill it in or leave coords out")
-        self._set(coords=coords)
-
-    def _settle_graph(self) -> None:
-        if self.graph is not None and not np.array_equal(self.graph.ids, self.ids):
-            unknown = [i for i in self.graph.ids if i not in set(self.ids)]
-            got = f"a graph over {len(self.graph)} bags" + (f" such as {unknown[0]!r}" if unknown else ", reordered")
-            raise _wrong("a graph over the same bags in the same order", got, "use graph.take, or replace(graph=None)")
+        self._set(ids=columns.canonical_ids(self.ids, len(self)))
+        self._set(**attachments.canonical(self))
 
     def _set(self, **values: Any) -> None:
         for name, value in values.items():
@@ -223,12 +179,17 @@ class Bags:
     def _place(self) -> dict[str, int]:
         return {bag_id: i for i, bag_id in enumerate(self.ids)}
 
-    def _bag_of(self, row: int) -> str:
+    def id_of_row(self, row: int) -> str:
+        """Id of the bag that an instance belongs to.
+
+        >>> Bags(np.zeros((3, 1)), [0, 2, 3], ids=["a", "b"]).id_of_row(2)
+        'b'
+        """
         return str(self.ids[int(np.searchsorted(self.offsets, row, side="right")) - 1])
 
     def _name_cell(self, row: int, column: int) -> str:
         name = repr(str(self.feature_names[column])) if self.feature_names is not None else str(column)
-        return f"bag {self._bag_of(row)!r}, column {name}"
+        return f"bag {self.id_of_row(row)!r}, column {name}"
 
     # ------------------------------------------------------------------ choosing
 
@@ -413,15 +374,7 @@ class Bags:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Bags):
             return NotImplemented
-        mine, theirs = ([getattr(b, n) for n in _PLAIN] for b in (self, other))
-        if not all(columns.same_column(a, b) for a, b in zip(mine, theirs, strict=True)):
-            return False
-        for name in ("splits", "bag_info", "instance_info"):
-            a, b = getattr(self, name), getattr(other, name)
-            if list(a) != list(b) or not all(columns.same_column(a[k], b[k]) for k in a):
-                return False
-        same = self.metadata == other.metadata and self.graph == other.graph
-        return same and blocks.same_instances(self.instances, other.instances)
+        return attachments.same(self, other) and blocks.same_instances(self.instances, other.instances)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -434,31 +387,6 @@ class Bags:
 
     def __repr__(self) -> str:
         return describe(self)
-
-
-_PLAIN = ("offsets", "y", "ids", "feature_names", "instance_names", "instance_y", "coords")
-
-
-def _canonical_splits(splits: Mapping[str, Any], n_bags: int) -> Mapping[str, Any]:
-    result = {}
-    for name, folds in splits.items():
-        array = np.atleast_2d(np.asarray(folds))
-        if array.ndim != 2 or array.shape[1] != n_bags or array.dtype.kind not in "iu" or array.min() < -1:
-            got = f"{array.dtype} of shape {array.shape} for {name!r}"
-            raise _wrong(f"splits as fold numbers from -1, shape (repeats, {n_bags})", got, "number the folds from 0")
-        result[str(name)] = columns.frozen(array.astype(np.int16))
-    return MappingProxyType(result)
-
-
-def _canonical_info(info: Mapping[str, Any], count: int, name_of: Any) -> Mapping[str, Any]:
-    return MappingProxyType({str(k): columns.canonical_column(v, str(k), count, name_of) for k, v in info.items()})
-
-
-def _canonical_metadata(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-    try:
-        return MappingProxyType(json.loads(json.dumps(dict(metadata))))
-    except (TypeError, ValueError) as error:
-        raise _wrong("metadata that JSON can hold", str(error), "use text, numbers, lists and dicts") from error
 
 
 def _wrong(expected: str, got: str, remedy: str) -> InvalidBagsError:

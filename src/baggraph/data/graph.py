@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from baggraph.data._columns import Column, canonical_ids
+from baggraph.data._columns import canonical_ids
 from baggraph.data._instances import freeze_csr
 from baggraph.errors import InvalidGraphError, name_some
 
@@ -36,8 +36,8 @@ class BagGraph:
 
     """
 
-    adjacency: sp.csr_array
-    ids: Column
+    adjacency: Any
+    ids: Any
 
     def __post_init__(self) -> None:
         matrix = sp.csr_array(self.adjacency, dtype=np.float64, copy=True)

@@ -21,10 +21,10 @@ import numpy as np
 from baggraph.data.bags import Bags
 from baggraph.datasets import benchmark, digits, election, newsgroups, rental, synthetic
 from baggraph.datasets.cards import Card, Counts, DataFile
-from baggraph.datasets.fetch import fetch
+from baggraph.datasets.fetch import data_folder, fetch, sha256_of, supply
 from baggraph.errors import DataFileError, FetchError, ParameterError, closest
 
-__all__ = ["Card", "DataFile", "card", "load", "names"]
+__all__ = ["Card", "DataFile", "card", "load", "names", "state", "supply_by_hand"]
 
 FAMILIES = (digits, synthetic, benchmark, newsgroups, election, rental)
 
@@ -106,6 +106,39 @@ def files_of(chosen: Card, *, progress: Callable[[int, int | None], None] | None
             if not file.optional:
                 raise
     return found
+
+
+def state(chosen: Card) -> str:
+    """``embedded``, ``here``, ``to fetch``, or ``by hand`` where no address serves a file that is missing."""
+    needed = [file for file in chosen.files if not file.optional]
+    if not needed:
+        return "embedded"
+    folder = data_folder()
+    absent = [f for f in needed if not any((folder / path).exists() for path in (f.path, f.instead_of) if path)]
+    if not absent:
+        return "here"
+    return "to fetch" if all(f.urls for f in absent) else "by hand"
+
+
+def supply_by_hand(name: str, source: Path) -> Path:
+    """Put a file that was fetched by hand where :func:`load` looks, after a check of its checksum.
+
+    Which file of the card it is, its checksum says, or else its name.
+    """
+    files = card(name).files
+    if not files:
+        raise ParameterError("supply", expected="a set with files", got=repr(name), remedy="just load it")
+    named = [file for file in files if Path(file.path).name == source.name]
+    known = sha256_of(source) if source.is_file() else None
+    same = [file for file in files if known is not None and file.sha256 == known]
+    if not same and not named and len(files) > 1:
+        raise ParameterError(
+            "supply",
+            expected="a file of the card, by checksum or by name",
+            got=source.name,
+            remedy="name it like one of " + ", ".join(Path(file.path).name for file in files),
+        )
+    return supply((same or named or list(files))[0], source, dataset=name)
 
 
 def count(bags: Bags) -> Counts:

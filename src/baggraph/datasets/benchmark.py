@@ -80,7 +80,12 @@ def _card(
     notes = more if musk else (*more, "87 of the 230 columns are zero in every instance.")
     return Card(
         name=name,
-        title=f"{name.upper()}: " + ("which molecules smell of musk" if musk else f"which images show a {name}"),
+        title=f"{name.upper()}: "
+        + (
+            "which molecules smell of musk"
+            if musk
+            else f"which images show {'an' if name[0] in 'aeiou' else 'a'} {name}"
+        ),
         task="binary",
         counts=counts,
         licence="CC BY 4.0, according to the UCI repository" if musk else "none stated",

@@ -127,7 +127,7 @@ def published_splits(n_regions: int) -> NDArray[np.int16]:
     folds = np.zeros((N_TRIALS, n_regions), dtype=np.int16)
     for trial in range(N_TRIALS):
         order = np.arange(n_regions)
-        np.random.RandomState(trial).shuffle(order)  # noqa: NPY002 - the legacy stream is the published one
+        np.random.RandomState(trial).shuffle(order)  # the legacy stream is the published one
         folds[trial, order[:N_TRAIN]] = -1
     return folds
 
@@ -151,7 +151,10 @@ COMMON = (
         hint="without it the set has no graph of borders",
     ),
 )
-FLAXMAN = "Flaxman, Wang, Smola (2015). Who supported Obama in 2012? Ecological inference through distribution regression. KDD."
+FLAXMAN = (
+    "Flaxman, Wang, Smola (2015). Who supported Obama in 2012? Ecological inference through distribution "
+    "regression. KDD."
+)
 NOTES = (
     "729 of the 979 regions (74.46 %) are Republican: a constant prediction reaches that accuracy.",
     "The person-level features of the paper could not be had; scores on these instances cannot be laid beside "

@@ -147,7 +147,7 @@ def _published_splits(published_order: list[str], order: list[str]) -> NDArray[n
     where = np.array([place[name] for name in published_order])
     for trial in range(N_TRIALS):
         shuffled = np.arange(len(order))
-        np.random.RandomState(trial).shuffle(shuffled)  # noqa: NPY002 - the legacy stream is the published one
+        np.random.RandomState(trial).shuffle(shuffled)  # the legacy stream is the published one
         folds[trial, where[shuffled[:N_TRAIN]]] = -1
     return folds
 

@@ -8,7 +8,7 @@ from typing import Any
 from baggraph.data.bags import Bags
 from baggraph.errors import DataFileError
 
-__all__ = ["read"]
+__all__ = ["read", "write"]
 
 TABLES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 OTHERS = (".npz", ".mat", ".data", ".svm", ".svmlight", ".libsvm")
@@ -78,3 +78,15 @@ def _read_other(path: Path, name: str, options: dict[str, Any]) -> Bags:
     known = ", ".join([*TABLES, *OTHERS])
     remedy = f"convert it to one of {known}, or pass a folder of .h5 or .npy files"
     raise DataFileError("read", expected="a file of a known kind", got=path.name, remedy=remedy)
+
+
+def write(bags: Bags, path: str | Path) -> Path:
+    """Write bags to ``.parquet`` or ``.npz``; :func:`read` gives them back equal."""
+    name = Path(path).name.lower()
+    if name.endswith(".parquet"):
+        return bags.to_parquet(path)
+    if name.endswith(".npz"):
+        return bags.to_npz(path)
+    raise DataFileError(
+        "write", expected="a name that ends in .parquet or .npz", got=name, remedy="choose one of these"
+    )

@@ -14,7 +14,7 @@ import pandas as pd
 from baggraph.data._instances import release, target_dtype
 from baggraph.data.bags import Bags
 from baggraph.data.readers._scratch import allocate, finish
-from baggraph.data.readers.table import MISSING_MARKS
+from baggraph.data.readers._sources import MISSING_MARKS
 from baggraph.errors import (
     BagWarning,
     DataFileError,

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from baggraph.data._attachments import COLUMNS, GROUPS
 from baggraph.data._columns import frozen
 from baggraph.data._instances import release, row_blocks
 from baggraph.data.bags import Bags
@@ -24,8 +25,6 @@ VERSION = 1
 MAP_BYTES = 1 << 28
 ALIGNMENT = 64
 PADDING_FIELD = 0xBA66  # an id for the zip extra field that shifts a member onto an aligned address
-PLAIN = ("y", "ids", "feature_names", "instance_names", "instance_y", "coords")
-GROUPS = ("splits", "bag_info", "instance_info")
 
 
 def write_npz(bags: Bags, path: str | Path) -> Path:
@@ -73,7 +72,7 @@ def read_npz(path: str | Path, *, memory_map: bool | None = None) -> Bags:
 
 
 def _columns(bags: Bags) -> Iterator[tuple[str, Any]]:
-    for name in PLAIN:
+    for name in COLUMNS:
         if getattr(bags, name) is not None:
             yield name, getattr(bags, name)
     for group in GROUPS:
@@ -125,7 +124,7 @@ def _read(archive: zipfile.ZipFile, path: Path, memory_map: bool | None) -> Bags
     if note["version"] != VERSION:
         remedy = "read it with the version of baggraph that wrote it, or a newer one"
         raise DataFileError("npz", expected=f"layout version {VERSION}", got=f"{note['version']}", remedy=remedy)
-    fields: dict[str, Any] = {name: _column(archive, names, name) for name in PLAIN}
+    fields: dict[str, Any] = {name: _column(archive, names, name) for name in COLUMNS}
     for group in GROUPS:
         fields[group] = {key: _column(archive, names, f"{group}.{i}") for i, key in enumerate(note["groups"][group])}
     fields["metadata"] = note["metadata"]

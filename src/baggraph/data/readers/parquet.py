@@ -16,7 +16,8 @@ from baggraph.data._instances import freeze_csr
 from baggraph.data.bags import Bags
 from baggraph.data.graph import BagGraph
 from baggraph.data.readers._atomic import replacing
-from baggraph.data.readers.table import ParquetSource, Roles, assemble
+from baggraph.data.readers._sources import ParquetSource
+from baggraph.data.readers.table import Roles, assemble
 from baggraph.errors import DataFileError
 
 KEY = b"baggraph"

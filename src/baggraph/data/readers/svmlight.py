@@ -12,7 +12,8 @@ import pandas as pd
 import scipy.sparse as sp
 
 from baggraph.data.bags import Bags
-from baggraph.data.readers.table import FrameSource, Roles, assemble
+from baggraph.data.readers._sources import FrameSource
+from baggraph.data.readers.table import Roles, assemble
 from baggraph.errors import DataFileError
 
 TRIPLE = re.compile(r"([^\s:]+):([^\s:]+):([^\s:]+)")

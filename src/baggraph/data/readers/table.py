@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,12 +16,10 @@ from baggraph.data._columns import is_missing
 from baggraph.data._instances import release, target_dtype
 from baggraph.data.bags import Bags
 from baggraph.data.readers._scratch import allocate, finish
+from baggraph.data.readers._sources import CsvSource, FrameSource, ParquetSource, Source
 from baggraph.errors import DataFileError, InvalidBagsError, closest, name_some
 
-MISSING_MARKS = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "<NA>", "#N/A")
 Columns = str | tuple[str, ...]  # one column gives a vector, a tuple of them a matrix
-CSV_ROWS = 200_000
-PARQUET_ROWS = 65_536
 
 
 @dataclass(frozen=True)
@@ -52,23 +50,6 @@ class Roles:
 
 def _flat(columns: Sequence[Columns | None]) -> list[str]:
     return [name for c in columns if c is not None for name in ((c,) if isinstance(c, str) else c)]
-
-
-class Source(Protocol):
-    """A long table that can be read twice."""
-
-    @property
-    def columns(self) -> list[str]:
-        """Names of all columns."""
-        ...
-
-    def whole(self, names: list[str]) -> pd.DataFrame:
-        """These columns, all rows."""
-        ...
-
-    def batches(self, names: list[str]) -> Iterator[pd.DataFrame]:
-        """These columns, some rows at a time."""
-        ...
 
 
 def from_frame(
@@ -132,7 +113,7 @@ def read_table(
     if not path.is_file():
         raise DataFileError("table", expected="a file", got=f"none at {path}", remedy="check the path")
     roles = make_roles(bag, target, instance, features, coords, instance_y, bag_info)
-    source: Source = ParquetSource(path) if path.suffix == ".parquet" else CsvSource(path, roles)
+    source: Source = ParquetSource(path) if path.suffix == ".parquet" else CsvSource(path, (roles.bag, roles.instance))
     return assemble(source, roles, missing=missing, memory_limit=memory_limit)
 
 
@@ -155,109 +136,6 @@ def make_roles(
         coords=tuple(coords) or None,
         bag_info={name: name for name in bag_info},
     )
-
-
-# ---------------------------------------------------------------------- sources
-
-
-@dataclass(frozen=True)
-class FrameSource:
-    """A DataFrame in memory."""
-
-    frame: pd.DataFrame
-
-    @property
-    def columns(self) -> list[str]:
-        """See :class:`Source`."""
-        return list(self.frame.columns)
-
-    def whole(self, names: list[str]) -> pd.DataFrame:
-        """See :class:`Source`."""
-        return self.frame[names]
-
-    def batches(self, names: list[str]) -> Iterator[pd.DataFrame]:
-        """See :class:`Source`."""
-        yield self.frame[names]
-
-
-@dataclass(frozen=True)
-class CsvSource:
-    """A CSV or TSV file; columns that name things are read as text."""
-
-    path: Path
-    roles: Roles
-
-    @property
-    def columns(self) -> list[str]:
-        """See :class:`Source`."""
-        return list(self._read(nrows=0).columns)
-
-    def whole(self, names: list[str]) -> pd.DataFrame:
-        """See :class:`Source`."""
-        return self._read(usecols=names)[names]
-
-    def batches(self, names: list[str]) -> Iterator[pd.DataFrame]:
-        """See :class:`Source`."""
-        for chunk in self._read(usecols=names, chunksize=CSV_ROWS):
-            yield chunk[names]
-
-    def _read(self, **how: Any) -> Any:
-        text = [name for name in (self.roles.bag, self.roles.instance) if name is not None]
-        separator = "\t" if ".tsv" in self.path.suffixes else ","
-        try:
-            header = list(pd.read_csv(self.path, sep=separator, nrows=0).columns)
-            marks = {name: [""] if name in text else list(MISSING_MARKS) for name in header}
-            return pd.read_csv(
-                self.path,
-                sep=separator,
-                dtype=dict.fromkeys(text, "str"),
-                keep_default_na=False,
-                na_values=marks,
-                float_precision="round_trip",
-                low_memory=False,
-                **how,
-            )
-        except (ValueError, UnicodeDecodeError, pd.errors.EmptyDataError, OSError) as error:
-            raise DataFileError(
-                "table", expected=f"a table in {self.path.name}", got=str(error), remedy="check the file"
-            ) from error
-
-
-class ParquetSource:
-    """A Parquet file, read by row groups."""
-
-    def __init__(self, path: Path) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        try:
-            self.file = pq.ParquetFile(path)
-        except (pa.ArrowException, OSError) as error:
-            raise DataFileError(
-                "table", expected=f"a Parquet file in {path.name}", got=str(error), remedy="write it again"
-            ) from error
-
-    @property
-    def columns(self) -> list[str]:
-        """See :class:`Source`."""
-        return list(self.file.schema_arrow.names)
-
-    @property
-    def metadata(self) -> dict[bytes, bytes]:
-        """What the writer noted in the schema."""
-        return dict(self.file.schema_arrow.metadata or {})
-
-    def whole(self, names: list[str]) -> pd.DataFrame:
-        """See :class:`Source`."""
-        return self.file.read(columns=names).to_pandas(split_blocks=True)[names]
-
-    def batches(self, names: list[str]) -> Iterator[pd.DataFrame]:
-        """See :class:`Source`."""
-        for batch in self.file.iter_batches(batch_size=PARQUET_ROWS, columns=names):
-            yield batch.to_pandas(split_blocks=True)[names]
-
-
-# ---------------------------------------------------------------------- assembly
 
 
 def assemble(

@@ -1,0 +1,1 @@
+"""Classical and trivial methods on NumPy and scikit-learn: the field to beat.  No torch."""

@@ -1,0 +1,17 @@
+"""The command line: ``baggraph VERB``.  One file a verb, and no decision that a Python user could not make."""
+
+from __future__ import annotations
+
+import sys
+
+__all__ = ["main"]
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and leave with an exit code that means something.
+
+    0 fine; 1 interrupted, or a bug of ours; 2 wrong usage; 3 data that cannot be read, fetched or trusted.
+    """
+    from baggraph.cli._app import run
+
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))

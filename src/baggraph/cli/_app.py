@@ -1,0 +1,46 @@
+"""The application that the verbs hang on, and what becomes of errors."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from baggraph import __version__
+from baggraph.cli import datasets, demo
+from baggraph.cli._console import complain
+from baggraph.errors import BagError, ParameterError
+
+EPILOG = "Exit codes: 0 fine, 2 wrong usage, 3 data that cannot be read, fetched or trusted."
+
+app = typer.Typer(
+    help="Multiple-instance learning when bags are related to one another.",
+    epilog=EPILOG,
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(datasets.app, name="datasets")
+app.command("demo", epilog="Example:  baggraph demo")(demo.demo)
+
+
+@app.callback()
+def _options(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.", is_eager=True)] = False,
+) -> None:
+    if version:
+        typer.echo(f"baggraph {__version__}")
+        raise typer.Exit
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command and return its exit code."""
+    try:
+        app(arguments, prog_name="baggraph")
+    except SystemExit as leave:
+        return leave.code if isinstance(leave.code, int) else 0
+    except BagError as error:
+        complain(str(error))
+        return 2 if isinstance(error, ParameterError) else 3
+    return 0
