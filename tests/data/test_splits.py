@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import linprog
 
 from baggraph.data.bags import Bags
 from baggraph.data.splits import (
@@ -19,7 +18,6 @@ from baggraph.data.splits import (
     label_mask,
     pairs,
     published,
-    spatial_folds,
     stratified_folds,
 )
 from baggraph.errors import BagWarning, InvalidBagsError, ParameterError
@@ -149,69 +147,6 @@ def test_equal_groups_go_together_at_random():
     assert all(counts(row, 3).tolist() == [4, 4, 4] for row in rows)
 
 
-# ---------------------------------------------------------------------- space
-
-
-@given(n_bags=st.integers(5, 60), folds=st.integers(2, 5), dim=st.sampled_from([2, 3]), seed=st.integers(0, 2**30))
-def test_blocks_are_equal_in_size_and_convex_at_the_first_cut(n_bags, folds, dim, seed):
-    coords = np.random.default_rng(seed).normal(size=(n_bags, dim)) * [10.0, 1.0, 0.1][:dim]
-    result = spatial_folds(coords, folds=folds, repeats=2, random_state=seed)
-    assert result.dtype == np.int16
-    for row in result:
-        assert np.ptp(counts(row, folds)) <= 1
-        assert separable(coords, row < folds // 2)
-
-
-def separable(points: np.ndarray, left: np.ndarray) -> bool:
-    """Whether a hyperplane lies between the two sides (a linear programme without objective)."""
-    sign = np.where(left, 1.0, -1.0)[:, None]
-    margins = sign * np.c_[points / points.std(axis=0), np.ones(len(points))]
-    found = linprog(np.zeros(margins.shape[1]), A_ub=-margins, b_ub=-np.ones(len(points)), bounds=(None, None))
-    return bool(found.success)
-
-
-@given(seed=SEEDS, folds=st.integers(2, 6))
-def test_bags_on_a_line_are_cut_into_intervals(seed, folds):
-    place = np.array([3.0, 11.0, 7.0, 1.0, 9.0, 5.0])
-    row = spatial_folds(np.c_[place, 2 * place], folds=folds, random_state=seed)[0]
-    along = row[np.argsort(place)]
-    assert sum(along[1:] != along[:-1]) == folds - 1
-
-
-def test_distant_clusters_stay_whole():
-    centres = np.array([[0, 0], [100, 0], [0, 300], [100, 300]])
-    coords = np.repeat(centres, 5, axis=0) + np.random.default_rng(0).normal(size=(20, 2))
-    for row in spatial_folds(coords, folds=2, repeats=20):
-        assert len({(bag // 10, fold) for bag, fold in enumerate(row)}) == 2
-
-
-def test_repeats_cut_round_fields_differently():
-    coords = np.random.default_rng(0).normal(size=(50, 2))
-    rows = spatial_folds(coords, folds=5, repeats=10)
-    assert len({tuple(sorted(np.flatnonzero(row == k).tobytes() for k in range(5))) for row in rows}) == 10
-
-
-@given(seed=SEEDS, scale=st.sampled_from([2.0**-30, 1.0, 2.0**900]))
-def test_the_unit_of_length_does_not_matter(seed, scale):
-    coords = np.random.default_rng(seed % 1000).integers(-50, 50, size=(20, 2)).astype(float)
-    expected = spatial_folds(coords, folds=4, random_state=seed)
-    assert np.array_equal(spatial_folds(coords * scale, folds=4, random_state=seed), expected)
-
-
-def test_bags_at_one_place_are_dealt_out_at_random():
-    rows = spatial_folds(np.ones((6, 2)), folds=3, repeats=20)
-    assert all(counts(row, 3).tolist() == [2, 2, 2] for row in rows)
-    assert len({row.tobytes() for row in rows}) > 5
-    assert counts(spatial_folds(np.zeros((4, 2)), folds=2)[0], 2).tolist() == [2, 2]
-
-
-def test_neighbours_across_the_date_line_are_neighbours():
-    degrees = [[179.0, 0.0], [-179.0, 1.0], [178.0, 1.0], [0.0, 0.0], [2.0, 1.0], [359.0, 0.0]]
-    for row in spatial_folds(degrees, folds=2, repeats=10, geographic=True):
-        assert len(set(row[:3])) == len(set(row[3:])) == 1
-        assert row[0] != row[3]
-
-
 # ---------------------------------------------------------------------- masks
 
 
@@ -337,10 +272,6 @@ def test_golden_splits():
     ranked = [0.5, 0.1, 0.9, 0.4, 0.4, 0.8, 0.2]
     assert stratified_folds(ranked, folds=2, repeats=2, random_state=7).tolist() == GOLDEN["ranks"]
     assert grouped_folds(list("aabbccddeef"), folds=3, repeats=2, random_state=7).tolist() == GOLDEN["groups"]
-    grid = [[i % 4, i // 4] for i in range(12)]
-    assert spatial_folds(grid, folds=3, repeats=2, random_state=7).tolist() == GOLDEN["grid"]
-    globe = [[30.0 * i, 10.0 * (i % 5) - 20] for i in range(12)]
-    assert spatial_folds(globe, folds=5, random_state=7, geographic=True).tolist() == GOLDEN["globe"]
     assert label_mask(y, labelled=5, random_state=7).astype(int).tolist() == GOLDEN["mask"]
     assert label_mask(ranked, labelled=0.5, random_state=7).astype(int).tolist() == GOLDEN["ranked mask"]
 
@@ -349,8 +280,6 @@ GOLDEN: dict[str, list[Any]] = {
     "classes": [[2, 1, 2, 1, 1, 0, 0, 0, 2, 1, 0, 2], [0, 1, 2, 1, 1, 0, 2, 0, 1, 0, 2, 2]],
     "ranks": [[1, 1, 0, 1, 0, 0, 0], [0, 0, 0, 0, 1, 1, 1]],
     "groups": [[2, 2, 1, 1, 0, 0, 0, 0, 1, 1, 2], [0, 0, 1, 1, 0, 0, 2, 2, 1, 1, 2]],
-    "grid": [[0, 0, 0, 1, 0, 2, 1, 1, 2, 2, 2, 1], [2, 2, 0, 0, 1, 2, 2, 0, 1, 1, 1, 0]],
-    "globe": [[3, 4, 4, 2, 2, 2, 4, 1, 1, 0, 0, 3]],
     "mask": [0, 0, 0, 1, 1, 0, 1, 0, 0, 0, 1, 1],
     "ranked mask": [0, 0, 1, 0, 1, 1, 1],
 }
@@ -395,10 +324,6 @@ GOLDEN: dict[str, list[Any]] = {
             "grouped folds: expected at most as many folds as groups, got folds=2 for 0; lower folds",
         ),
         (
-            lambda: spatial_folds(np.empty((0, 2)), folds=2),
-            "spatial folds: expected at most as many folds as bags, got folds=2 for 0; lower folds",
-        ),
-        (
             lambda: label_mask([0, 1], labelled=3),
             "label mask: expected a share between 0 and 1 or a number of bags from 1 to 2, got labelled=3; "
             "pass 0.1 for a tenth",
@@ -440,23 +365,6 @@ NO_LABEL = "expected at least one labelled bag, got none; pass the labels, as in
         (
             lambda: grouped_folds([[1, 2], [3, 4]]),
             "grouped folds: expected one group a bag, got shape (2, 2); pass a flat sequence",
-        ),
-        (
-            lambda: spatial_folds([1.0, 2.0]),
-            "spatial folds: expected two or three coordinates a bag, got shape (2,); pass a (bags, 2) array",
-        ),
-        (
-            lambda: spatial_folds(np.zeros((4, 3)), geographic=True),
-            "spatial folds: expected longitude and latitude of every bag, got shape (4, 3); pass a (bags, 2) array",
-        ),
-        (
-            lambda: spatial_folds([[0.0, 0.0], [0.0, np.nan]], folds=2),
-            "spatial folds: expected finite coordinates, got [0.0, nan] for bag 1; correct it or leave that bag out",
-        ),
-        (
-            lambda: spatial_folds([[48.1, 111.6], [11.6, 48.1]], folds=2, geographic=True),
-            "spatial folds: expected longitudes from -180 to 360 and latitudes from -90 to 90, "
-            "got [48.1, 111.6] for bag 0; correct it or leave that bag out",
         ),
         (
             lambda: hide_labels(bags_with([0, 1]), [0, 1]),

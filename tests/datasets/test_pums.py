@@ -1,3 +1,5 @@
+"""People of made person files become bags that no chunk, order or packing changes; odd files are refused."""
+
 from __future__ import annotations
 
 import gzip

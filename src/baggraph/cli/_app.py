@@ -25,13 +25,19 @@ app.add_typer(datasets.app, name="datasets")
 app.command("demo", epilog="Example:  baggraph demo")(demo.demo)
 
 
-@app.callback()
-def _options(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.", is_eager=True)] = False,
-) -> None:
-    if version:
+def _print_version(asked: bool) -> None:
+    if asked:
         typer.echo(f"baggraph {__version__}")
         raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and leave.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    del version  # its callback has done everything
 
 
 def run(arguments: list[str]) -> int:

@@ -42,10 +42,9 @@ def target_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     >>> [str(target_dtype(np.dtype(t))) for t in ("int16", "int64", "float32", "bool")]
     ['float32', 'float64', 'float32', 'float32']
     """
-    if dtype in (np.float32, np.float64):
-        return dtype.newbyteorder("=")
     if dtype.kind in "biuf" and dtype.itemsize <= 8:
-        return np.dtype(np.float32 if dtype.itemsize <= 2 else np.float64)
+        small = dtype.itemsize <= (4 if dtype.kind == "f" else 2)
+        return np.dtype(np.float32 if small else np.float64)
     raise _wrong("numbers as features", f"values of type {dtype}", "encode text and dates as numbers first")
 
 

@@ -2,14 +2,10 @@
 
 A set of splits is an int16 array (repeats, B), as in ``Bags.splits``: fold ``k`` of repeat ``r`` tests the
 bags whose entry is ``k``; -1 is never tested and always on the training side.
-
-Every order is a stable sort by keys from the bit stream of PCG64.  NumPy guarantees bit streams for good,
-but not what the methods of its generators make of them (NEP 19).
 """
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -18,8 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from baggraph.data._columns import canonical_column, missing_mask
+from baggraph.data._spatial import spatial_folds
+from baggraph.data._split_checks import bad_data, bad_parameter, bag_at, bit_stream, check_counts, is_count
 from baggraph.data.bags import Bags
-from baggraph.errors import BagWarning, InvalidBagsError, ParameterError, closest, name_some
+from baggraph.errors import BagWarning, closest, name_some
 
 __all__ = [
     "grouped_folds",
@@ -34,7 +32,6 @@ __all__ = [
 Folds = NDArray[np.int16]
 Index = NDArray[np.int64]
 MOST_CLASSES = 20
-MOST_FOLDS = int(np.iinfo(np.int16).max)
 
 
 # ---------------------------------------------------------------------- folds
@@ -52,8 +49,8 @@ def stratified_folds(y: Any, *, folds: int = 10, repeats: int = 10, random_state
     """
     stage = "stratified folds"
     labels, where = _labelled(stage, y)
-    _check_counts(stage, folds, repeats, len(where), "labelled bags")
-    bits = _bit_stream(stage, random_state)
+    check_counts(stage, folds, repeats, len(where), "labelled bags")
+    bits = bit_stream(stage, random_state)
     present = labels[where]
     classes = None if _is_real(present) else _class_codes(stage, present, folds)
     result = np.full((repeats, len(labels)), -1, dtype=np.int16)
@@ -84,15 +81,15 @@ def grouped_folds(groups: Any, *, folds: int = 10, repeats: int = 1, random_stat
     [[1, 1, 0, 0, 0]]
     """
     stage = "grouped folds"
-    column = canonical_column(groups, "group", len(groups), _bag)
+    column = canonical_column(groups, "group", len(groups), bag_at)
     if column.ndim != 1:
-        raise _wrong(stage, "one group a bag", f"shape {column.shape}", "pass a flat sequence")
+        raise bad_data(stage, "one group a bag", f"shape {column.shape}", "pass a flat sequence")
     if len(column) and missing_mask(column).any():
-        got = f"none for {_bag(int(np.argmax(missing_mask(column))))}"
-        raise _wrong(stage, "a group for every bag", got, "give it a group of its own")
+        got = f"none for {bag_at(int(np.argmax(missing_mask(column))))}"
+        raise bad_data(stage, "a group for every bag", got, "give it a group of its own")
     _, members, sizes = np.unique(column, return_inverse=True, return_counts=True)
-    _check_counts(stage, folds, repeats, len(sizes), "groups")
-    bits = _bit_stream(stage, random_state)
+    check_counts(stage, folds, repeats, len(sizes), "groups")
+    bits = bit_stream(stage, random_state)
     result = np.empty((repeats, len(column)), dtype=np.int16)
     for row in result:
         fold_of = np.empty(len(sizes), dtype=np.int16)
@@ -101,59 +98,6 @@ def grouped_folds(groups: Any, *, folds: int = 10, repeats: int = 1, random_stat
             fold_of[group] = np.argmin(filled)
             filled[fold_of[group]] += sizes[group]
         row[:] = fold_of[members]
-    return result
-
-
-def spatial_folds(
-    coords: Any, *, folds: int = 10, repeats: int = 1, random_state: int = 0, geographic: bool = False
-) -> Folds:
-    """Folds (repeats, B) that are blocks of neighbours, equal in size to within one.
-
-    The bags are halved across the direction in which they spread, then each half again.  That direction is
-    ``C g``, with ``C`` the covariance of the positions and ``g`` random: long blocks are cut across their length,
-    round ones anywhere, and so the blocks differ from repeat to repeat.  ``coords`` are (B, 2) or (B, 3); with
-    ``geographic``, they are longitude and latitude in degrees and become points on the unit sphere.
-
-    >>> spatial_folds([[0, 0], [9, 1], [0, 1], [9, 0]], folds=2).tolist()
-    [[0, 1, 0, 1]]
-    """
-    stage = "spatial folds"
-    points = _points(stage, coords, geographic)
-    _check_counts(stage, folds, repeats, len(points), "bags")
-    bits = _bit_stream(stage, random_state)
-    edges = np.arange(folds + 1) * len(points) // folds
-    result = np.empty((repeats, len(points)), dtype=np.int16)
-    for row in result:
-        order = np.arange(len(points))
-        _bisect(points, order, edges, bits)
-        row[order] = np.repeat(np.arange(folds), np.diff(edges))
-    return result
-
-
-def _bisect(points: NDArray[np.float64], order: Index, edges: Index, bits: np.random.PCG64) -> None:
-    """Reorder in place, until the bags between any two of the edges are neighbours."""
-    if len(edges) == 2:
-        return
-    block = order[edges[0] : edges[-1]]
-    block[:] = block[_along_spread(points[block], bits)]
-    middle = (len(edges) - 1) // 2
-    _bisect(points, order, edges[: middle + 1], bits)
-    _bisect(points, order, edges[middle:], bits)
-
-
-def _along_spread(points: NDArray[np.float64], bits: np.random.PCG64) -> Index:
-    # fsum and elementwise products round alike on every machine; BLAS and reductions do not.
-    centred = points - [math.fsum(column) / len(points) for column in points.T]
-    start = (bits.random_raw(points.shape[1]) >> np.uint64(11)) * 2.0**-52 - 1.0
-    along = _project(centred, start)
-    direction = np.array([math.fsum(column * along) for column in centred.T])
-    return np.lexsort((bits.random_raw(len(points)), _project(centred, direction)))
-
-
-def _project(points: NDArray[np.float64], direction: Any) -> NDArray[np.float64]:
-    result = np.zeros(len(points))
-    for column, weight in zip(points.T, direction, strict=True):
-        result += column * weight
     return result
 
 
@@ -176,7 +120,7 @@ def label_mask(y: Any, *, labelled: float, random_state: int = 0) -> NDArray[np.
     count = _count(stage, labelled, len(where))
     choose = _spread_over_ranks if _is_real(labels[where]) else _spread_over_classes
     mask = np.zeros(len(labels), dtype=bool)
-    mask[where[choose(labels[where], count, _bit_stream(stage, random_state))]] = True
+    mask[where[choose(labels[where], count, bit_stream(stage, random_state))]] = True
     return mask
 
 
@@ -204,9 +148,9 @@ def hide_labels(bags: Bags, keep: Any) -> Bags:
     mask = np.asarray(keep)
     if mask.dtype != bool or mask.shape != (len(bags),):
         got = f"{mask.dtype} of shape {mask.shape}"
-        raise _wrong("hide labels", f"a mask of {len(bags)} booleans", got, "make it with label_mask")
+        raise bad_data("hide labels", f"a mask of {len(bags)} booleans", got, "make it with label_mask")
     if bags.y is None:
-        raise _wrong("hide labels", "bags with labels", "none", "pass y to Bags")
+        raise bad_data("hide labels", "bags with labels", "none", "pass y to Bags")
     if mask.all():
         return bags
     text = bags.y.dtype.kind == "O"
@@ -227,7 +171,7 @@ def pairs(folds: Any) -> Iterator[tuple[Index, Index]]:
     array = np.asarray(folds)
     if array.ndim not in (1, 2) or array.dtype.kind not in "iu" or not array.size:
         got = f"{array.dtype} of shape {array.shape}"
-        raise _wrong("pairs", "fold numbers of shape (B,) or (repeats, B)", got, "number the folds from 0")
+        raise bad_data("pairs", "fold numbers of shape (B,) or (repeats, B)", got, "number the folds from 0")
     rows = np.atleast_2d(array)
     return ((np.flatnonzero(row != k), np.flatnonzero(row == k)) for row in rows for k in np.unique(row[row >= 0]))
 
@@ -239,44 +183,32 @@ def published(bags: Bags, name: str | None = None) -> Folds:
     [[0, 1]]
     """
     if not bags.splits:
-        raise _wrong("published", "bags with splits", "none", "make some with stratified_folds")
+        raise bad_data("published", "bags with splits", "none", "make some with stratified_folds")
     if name is None and len(bags.splits) == 1:
         return next(iter(bags.splits.values()))
     if name is None or name not in bags.splits:
         known = closest(name or "", bags.splits)
-        raise _bad_parameter("published", "the name of one set of splits", f"name={name!r}", known)
+        raise bad_parameter("published", "the name of one set of splits", f"name={name!r}", known)
     return bags.splits[name]
 
 
 # ---------------------------------------------------------------------- checks
 
 
-def _bag(position: int) -> str:
-    return f"bag {position}"
-
-
-def _wrong(stage: str, expected: str, got: str, remedy: str) -> InvalidBagsError:
-    return InvalidBagsError(stage, expected=expected, got=got, remedy=remedy)
-
-
-def _bad_parameter(stage: str, expected: str, got: str, remedy: str) -> ParameterError:
-    return ParameterError(stage, expected=expected, got=got, remedy=remedy)
-
-
 def _labelled(stage: str, y: Any) -> tuple[NDArray[Any], Index]:
     """Labels in canonical form, and where they are present."""
     given = [] if y is None else y
-    labels = canonical_column(given, "label", len(given), _bag, finite=True)
+    labels = canonical_column(given, "label", len(given), bag_at, finite=True)
     where = np.flatnonzero(~missing_mask(labels)) if len(labels) else np.zeros(0, dtype=np.int64)
     if not len(where):
-        raise _wrong(stage, "at least one labelled bag", "none", "pass the labels, as in bags.y")
+        raise bad_data(stage, "at least one labelled bag", "none", "pass the labels, as in bags.y")
     return labels, where
 
 
 def _is_real(labels: NDArray[Any]) -> bool:
-    if labels.ndim == 2 or labels.dtype.kind != "f":
-        return labels.ndim == 2
-    return bool((labels != np.floor(labels)).any()) or len(np.unique(labels)) > MOST_CLASSES
+    if labels.ndim == 2:
+        return True
+    return labels.dtype.kind == "f" and bool((labels % 1).any() or len(np.unique(labels)) > MOST_CLASSES)
 
 
 def _ranks(labels: NDArray[Any], bits: np.random.PCG64) -> Index:
@@ -286,52 +218,10 @@ def _ranks(labels: NDArray[Any], bits: np.random.PCG64) -> Index:
     return ranks
 
 
-def _points(stage: str, coords: Any, geographic: bool) -> NDArray[np.float64]:
-    points = canonical_column(coords, "coordinates", len(coords), _bag)
-    wanted = (2,) if geographic else (2, 3)
-    if points.ndim != 2 or points.shape[1] not in wanted:
-        expected = "longitude and latitude of every bag" if geographic else "two or three coordinates a bag"
-        raise _wrong(stage, expected, f"shape {points.shape}", "pass a (bags, 2) array")
-    bad = ~np.isfinite(points).all(axis=1)
-    if geographic:
-        bad |= (points[:, 0] < -180) | (points[:, 0] > 360) | (np.abs(points[:, 1]) > 90)
-    if bad.any():
-        first = int(np.argmax(bad))
-        expected = "longitudes from -180 to 360 and latitudes from -90 to 90" if geographic else "finite coordinates"
-        got = f"{points[first].tolist()} for {_bag(first)}"
-        raise _wrong(stage, expected, got, "correct it or leave that bag out")
-    if geographic:
-        longitude, latitude = np.radians(points).T
-        ring = np.cos(latitude)
-        # Sines differ in the last digit between machines; 12 digits are a few micrometres on Earth.
-        return np.round(np.stack([ring * np.cos(longitude), ring * np.sin(longitude), np.sin(latitude)], axis=1), 12)
-    return points / (np.abs(points).max(initial=0.0) or 1.0)
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
-
-
-def _check_counts(stage: str, folds: int, repeats: int, available: int, what: str) -> None:
-    if not _is_count(folds) or not 2 <= folds <= MOST_FOLDS:
-        raise _bad_parameter(stage, f"folds from 2 to {MOST_FOLDS}", f"folds={folds!r}", "10 is customary")
-    if not _is_count(repeats) or repeats < 1:
-        raise _bad_parameter(stage, "repeats of 1 or more", f"repeats={repeats!r}", "pass repeats=1")
-    if folds > available:
-        raise _bad_parameter(stage, f"at most as many folds as {what}", f"folds={folds} for {available}", "lower folds")
-
-
 def _count(stage: str, labelled: float, available: int) -> int:
     if isinstance(labelled, float | np.floating) and 0 < labelled < 1:
         return max(1, round(float(labelled) * available))
-    if _is_count(labelled) and 1 <= labelled <= available:
+    if is_count(labelled) and 1 <= labelled <= available:
         return int(labelled)
     expected = f"a share between 0 and 1 or a number of bags from 1 to {available}"
-    raise _bad_parameter(stage, expected, f"labelled={labelled!r}", "pass 0.1 for a tenth")
-
-
-def _bit_stream(stage: str, random_state: int) -> np.random.PCG64:
-    if not _is_count(random_state) or random_state < 0:
-        got = f"random_state={random_state!r}"
-        raise _bad_parameter(stage, "a seed, an integer from 0", got, "pass random_state=0")
-    return np.random.PCG64(int(random_state))
+    raise bad_parameter(stage, expected, f"labelled={labelled!r}", "pass 0.1 for a tenth")

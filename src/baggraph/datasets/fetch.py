@@ -1,7 +1,7 @@
-"""The one file that touches the network: data files are found in the data folder or fetched into it.
+"""Data files are found in the data folder, or fetched into it: checked, resumed, and once for all callers.
 
-Environment: ``BAGGRAPH_DATA`` (the data folder), ``BAGGRAPH_MIRROR`` (addresses and folders to try
-first, comma-separated) and ``BAGGRAPH_OFFLINE`` (1, true or yes: no network).
+Environment: ``BAGGRAPH_DATA`` (the data folder); where files come from is the matter of the mirrors and
+addresses of :mod:`baggraph.datasets._sources`.
 """
 
 from __future__ import annotations
@@ -9,43 +9,18 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import quote, urlsplit
 
+from baggraph.datasets._sources import SourceError, Stream, name_of, offline, opened, patiently, sources
 from baggraph.datasets.cards import DataFile
 from baggraph.errors import DataFileError, FetchError
 
-if TYPE_CHECKING:
-    import requests
-
 __all__ = ["data_folder", "fetch", "locate", "sha256_of", "supply"]
 
-PAUSES = (0.5, 2.0)  # seconds between the tries of one source, of which there is one more than pauses
-TIMEOUT = (10.0, 60.0)  # seconds to connect, and between two arrivals of data
-BLOCK = 1 << 16  # bytes; what a connection that breaks off can cost at most
-
 Progress = Callable[[int, int | None], object]
-
-
-class _SourceError(Exception):
-    """What went wrong at one source, and whether another try may help."""
-
-    def __init__(self, reason: str, *, again: bool) -> None:
-        super().__init__(reason)
-        self.again = again
-
-
-class _Stream(NamedTuple):
-    """Bytes of a file from ``start`` on, and the size of the whole where the source says it."""
-
-    start: int
-    total: int | None
-    blocks: Iterator[bytes]
 
 
 def data_folder() -> Path:
@@ -160,132 +135,36 @@ def supply(file: DataFile, source: Path, *, dataset: str = "NAME") -> Path:
 
 def _from_any_source(file: DataFile, target: Path, dataset: str, progress: Progress | None) -> Path:
     failures = []
-    for source in _sources(file):
+    for source in sources(file):
         try:
-            return _from_source(source, file, target, progress)
-        except _SourceError as error:
-            # Without user name and password, which an address may carry.
-            name = source if isinstance(source, Path) else urlsplit(source).netloc.rpartition("@")[2]
-            failures.append(f"{name}: {error}")
+            return patiently(partial(_attempt, source, file, target, progress))
+        except SourceError as error:
+            failures.append(f"{name_of(source)}: {error}")
     raise _unavailable(file, failures, dataset)
-
-
-def _from_source(source: str | Path, file: DataFile, target: Path, progress: Progress | None) -> Path:
-    for pause in PAUSES:
-        try:
-            return _attempt(source, file, target, progress)
-        except _SourceError as error:
-            if not error.again:
-                raise
-            time.sleep(pause)
-    return _attempt(source, file, target, progress)
 
 
 def _attempt(source: str | Path, file: DataFile, target: Path, progress: Progress | None) -> Path:
     part = Path(f"{target}.part")
     # Without a checksum nobody would notice two versions spliced into one file.
     offset = part.stat().st_size if file.sha256 and part.exists() else 0
-    opened = _open_file(source, offset) if isinstance(source, Path) else _open_address(source, offset)
-    with opened as stream, closing(_append(part, stream)) as sizes:
+    with opened(source, offset) as stream, closing(_append(part, stream)) as sizes:
         for done in sizes:
             if progress is not None:
                 progress(done, stream.total)
     if file.sha256 is not None and (actual := sha256_of(part)) != file.sha256:
         part.unlink()
         # The part may stem from elsewhere: then the source deserves a try from the start.
-        raise _SourceError(f"a file with sha256 {actual}", again=stream.start > 0)
+        raise SourceError(f"a file with sha256 {actual}", again=stream.start > 0)
     with _writing():
         return part.replace(target)
 
 
-def _append(part: Path, stream: _Stream) -> Generator[int, None, None]:
+def _append(part: Path, stream: Stream) -> Generator[int, None, None]:
     """Write the blocks and give the size that is reached after each."""
     with _writing(), part.open("ab" if stream.start else "wb") as handle:
         for block in stream.blocks:
             handle.write(block)
             yield handle.tell()
-
-
-def _sources(file: DataFile) -> list[str | Path]:
-    """Mirrors first, then the file's own addresses; folders only when offline."""
-    sources: list[str | Path] = []
-    for base in filter(None, map(str.strip, os.environ.get("BAGGRAPH_MIRROR", "").split(","))):
-        if base.lower().startswith(("http://", "https://")):
-            sources.append(f"{base.rstrip('/')}/{quote(file.path)}")
-        else:
-            sources.append(Path(base).expanduser() / file.path)
-    sources.extend(file.urls)
-    return [source for source in sources if isinstance(source, Path)] if _offline() else sources
-
-
-def _offline() -> bool:
-    return os.environ.get("BAGGRAPH_OFFLINE", "").strip().lower() in ("1", "true", "yes")
-
-
-@contextmanager
-def _open_file(path: Path, offset: int) -> Iterator[_Stream]:
-    with _reading():
-        size = path.stat().st_size
-    yield _Stream(offset, size, _contents(path, offset))
-
-
-def _contents(path: Path, offset: int) -> Iterator[bytes]:
-    with _reading(), path.open("rb") as handle:
-        handle.seek(offset)
-        while block := handle.read(BLOCK):
-            yield block
-
-
-@contextmanager
-def _reading() -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise _SourceError(str(error.strerror), again=False) from error
-
-
-@contextmanager
-def _open_address(url: str, offset: int) -> Iterator[_Stream]:
-    import requests
-
-    # Compression in transit would make lengths and ranges those of another file.
-    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={offset}-"} if offset else {})
-    try:
-        response = requests.get(url, headers=headers, stream=True, timeout=TIMEOUT)
-    except requests.RequestException as error:
-        again = isinstance(error, requests.ConnectionError | requests.Timeout)
-        raise _SourceError(_explain(error), again=again) from error
-    with response:
-        yield _stream_of(response, offset)
-
-
-def _stream_of(response: requests.Response, offset: int) -> _Stream:
-    status = response.status_code
-    if status == 416 and offset:
-        # Nothing lies behind the part: it is complete, or wrong and then begun again. The checksum tells.
-        return _Stream(offset, offset, iter(()))
-    if status not in (200, 206):
-        raise _SourceError(f"HTTP {status}", again=status >= 500)
-    start = offset if status == 206 else 0
-    length = response.headers.get("Content-Length", "")
-    total = start + int(length) if length.isdecimal() else None
-    return _Stream(start, total, _body(response, start, total))
-
-
-def _body(response: requests.Response, done: int, total: int | None) -> Iterator[bytes]:
-    """The bytes exactly as sent; raises where fewer come than were announced."""
-    from urllib3.exceptions import HTTPError
-
-    broken: HTTPError | None = None
-    try:
-        for block in response.raw.stream(BLOCK, decode_content=False):
-            done += len(block)
-            yield block
-    except HTTPError as error:
-        broken = error
-    if broken or (total is not None and done < total):
-        size = "an unknown number of" if total is None else total
-        raise _SourceError(f"connection dropped after {done} of {size} bytes", again=True) from broken
 
 
 def _locked(target: Path) -> AbstractContextManager[object]:
@@ -307,13 +186,13 @@ def _writing() -> Iterator[None]:
 
 
 def _unavailable(file: DataFile, failures: list[str], dataset: str) -> FetchError:
-    if _offline():
-        failures = [*failures, "no network, as BAGGRAPH_OFFLINE is set"]
-    by_hand = (
+    remedy = (
         f"get {Path(file.path).name}{_origin(file)} (sha256 {file.sha256 or 'unknown'}) and run "
         f"`baggraph datasets get {dataset} --from-file FILE`, or place it at {data_folder() / file.path}"
     )
-    remedy = f"unset BAGGRAPH_OFFLINE, or {by_hand}" if _offline() else by_hand
+    if offline():
+        failures = [*failures, "no network, as BAGGRAPH_OFFLINE is set"]
+        remedy = f"unset BAGGRAPH_OFFLINE, or {remedy}"
     got = ", ".join(failures) or "no address to try"
     return FetchError("fetch", expected=f"a source of {file.path}", got=got, remedy=remedy)
 
@@ -322,10 +201,3 @@ def _origin(file: DataFile) -> str:
     """Where to get it by hand, to follow 'get it'."""
     addresses = f" from {' or '.join(file.urls)}" if file.urls else ""
     return addresses + (f" ({file.hint.rstrip('.')})" if file.hint else "")
-
-
-def _explain(error: requests.RequestException) -> str:
-    """The root of a refusal, which requests wraps twice over."""
-    inner = error.args[0] if error.args else ""
-    root = str(getattr(inner, "reason", inner)).rpartition(": ")[2]
-    return f"{type(error).__name__} ({root})"

@@ -15,6 +15,7 @@ from baggraph.data.bags import Bags
 from baggraph.data.readers.matlab import read_matlab
 from baggraph.datasets import newsgroups_recipe as recipe
 from baggraph.datasets.cards import Card, Counts, DataFile
+from baggraph.datasets.newsgroups_corpus import Corpus, counts_from_archive, read_counts
 from baggraph.errors import DataFileError, MissingDependencyError
 
 # Smallest bag, largest bag and instances of the 20 sets: the paper's supplement, statistics of the text sets.
@@ -62,8 +63,8 @@ def build_rebuilt(files: Mapping[str, Path], *, as_published: bool, group: str, 
 
 
 @lru_cache(maxsize=1)
-def _corpus(path: Path) -> recipe.Corpus:
-    return recipe.read_counts(path) if path.suffix == ".npz" else recipe.counts_from_archive(path)
+def _corpus(path: Path) -> Corpus:
+    return read_counts(path) if path.suffix == ".npz" else counts_from_archive(path)
 
 
 def read_julia(path: Path) -> Bags:

@@ -3,18 +3,11 @@
 After Zhou, Sun and Li, "Multi-instance learning by treating instances as non-i.i.d. samples" (ICML 2009).
 Numbers and sizes of the bags are theirs.  The terms are not: theirs were chosen set by set with the target
 posts in view and give the bag labels away; here one list of terms, fixed before any bag exists, serves all sets.
-
-Every random choice is a stable sort of raw PCG64 words, whose stream NumPy keeps from version to version.
 """
 
 from __future__ import annotations
 
-import re
-import tarfile
-import zipfile
-import zlib
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,133 +15,14 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from baggraph.data.bags import Bags
-from baggraph.data.readers._atomic import replacing
-from baggraph.errors import DataFileError, ParameterError, closest
+from baggraph.datasets._keys import keys
+from baggraph.datasets.newsgroups_corpus import Corpus
+from baggraph.errors import ParameterError, closest
 
-__all__ = ["Corpus", "build", "counts_from_archive", "honest_terms", "read_counts", "write_counts"]
+__all__ = ["build", "honest_terms"]
 
 STAGE = "newsgroups"
-KEYS = ("data", "indices", "indptr", "shape", "vocab", "category", "category_names")
-MEMBER = re.compile(r"20news-bydate-(train|test)/([a-z][a-z0-9.-]*)/(\d+)")
-WORD = re.compile(r"(?<![a-z])[a-z]{2,20}(?![a-z])")
-SUBJECT = re.compile(r"^subject:(.*(?:\n[ \t].*)*)", re.MULTILINE)
-RARE = 3  # a term counts from this many posts on
-
-
-@dataclass(frozen=True, eq=False)
-class Corpus:
-    """How often each of V terms stands in each of n posts, and the newsgroup of each post.
-
-    Parameters
-    ----------
-    counts : (n, V) CSR of integers
-    terms : (V,) text
-    category : (n,) integers, positions in ``category_names``
-    category_names : list of text
-
-    """
-
-    counts: sp.csr_array
-    terms: NDArray[np.str_]
-    category: NDArray[np.int64]
-    category_names: list[str]
-
-
-# ---------------------------------------------------------------------- reading and writing
-
-
-def read_counts(path: str | Path) -> Corpus:
-    """Read the counts that :func:`write_counts` wrote.
-
-    >>> read_counts("nowhere.npz")
-    Traceback (most recent call last):
-        ...
-    baggraph.errors.DataFileError: newsgroups: expected a file of term counts, got nowhere.npz (...); fetch it
-    again, or build it with counts_from_archive
-    """
-    arrays = _load_arrays(Path(path))
-    missing = [key for key in KEYS if key not in arrays]
-    if missing:
-        raise _bad_counts(f"key {missing[0]!r} in {path}", f"only {', '.join(sorted(arrays)) or 'no key'}")
-    try:
-        # scipy wants signed indices; the file stores them as short as they fit.
-        signed = [arrays[key].astype(np.int32) for key in ("indices", "indptr")]
-        counts = sp.csr_array((arrays["data"].astype(np.int32), *signed), shape=tuple(arrays["shape"]))
-        counts.check_format()
-    except (ValueError, TypeError) as error:
-        raise _bad_counts(f"counts as a CSR matrix in {path}", f"a broken one ({error})") from error
-    counts.sum_duplicates()
-    counts.eliminate_zeros()
-    category, terms = arrays["category"].astype(np.int64), arrays["vocab"].astype(str)
-    names = arrays["category_names"].astype(str).tolist()
-    if counts.shape != (len(category), len(terms)) or not np.isin(category, np.arange(len(names))).all():
-        got = f"{len(category)} categories out of {len(names)} and {len(terms)} terms"
-        raise _bad_counts("categories and terms for {} posts and {} terms in {}".format(*counts.shape, path), got)
-    return Corpus(counts, terms, category, names)
-
-
-def _load_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
-            return {key: file[key] for key in file.files}
-    except (OSError, ValueError, EOFError, TypeError, zipfile.BadZipFile, zlib.error) as error:
-        raise _bad_counts("a file of term counts", f"{path} ({error})") from error
-
-
-def write_counts(corpus: Corpus, path: str | Path) -> None:
-    """Write the counts as ``.npz``, so that the archive need be parsed only once; complete or not at all."""
-    with replacing(Path(path)) as draft, draft.open("wb") as file:
-        np.savez_compressed(
-            file,
-            data=corpus.counts.data,
-            indices=corpus.counts.indices,
-            indptr=corpus.counts.indptr,
-            shape=np.array(corpus.counts.shape, dtype=np.int64),
-            vocab=np.asarray(corpus.terms, dtype=str),
-            category=corpus.category,
-            category_names=np.array(corpus.category_names, dtype=str),
-        )
-
-
-def counts_from_archive(path: str | Path) -> Corpus:
-    """Count the words of ``20news-bydate.tar.gz``; nothing is unpacked.
-
-    Of every post, the text of its Subject and its body; in lower case, words of 2 to 20 letters a-z; terms in
-    three posts or more.  Posts go by newsgroup and number, terms by alphabet.  Only regular files named
-    ``20news-bydate-{train,test}/<newsgroup>/<number>`` are read.
-    """
-    words: dict[tuple[str, int, str], list[str]] = {}
-    try:
-        with tarfile.open(path, "r:*") as archive:
-            for member in archive:
-                match = MEMBER.fullmatch(member.name) if member.isreg() else None
-                file = archive.extractfile(member) if match else None
-                if match and file:
-                    words[match[2], int(match[3]), match[1]] = _words(file.read().decode("latin-1"))
-    except (OSError, EOFError, tarfile.TarError, zlib.error) as error:
-        raise _bad_archive(f"{path} ({error})") from error
-    if not words:
-        raise _bad_archive(f"{path} without a post")
-    return _count(words)
-
-
-def _words(text: str) -> list[str]:
-    head, _, body = text.replace("\r\n", "\n").lower().partition("\n\n")
-    subject = SUBJECT.search(head)
-    return WORD.findall((subject[1] if subject else "") + "\n" + body)
-
-
-def _count(words: dict[tuple[str, int, str], list[str]]) -> Corpus:
-    posts = sorted(words)
-    terms = np.array(sorted({word for post in posts for word in words[post]}), dtype=str)
-    place = {term: i for i, term in enumerate(terms.tolist())}
-    columns = np.array([place[word] for post in posts for word in words[post]], dtype=np.int32)
-    rows = np.repeat(np.arange(len(posts), dtype=np.int32), [len(words[post]) for post in posts])
-    shape = (len(posts), len(terms))
-    counts = sp.csr_array(sp.coo_array((np.ones(len(rows), np.int32), (rows, columns)), shape=shape))
-    common = np.flatnonzero(np.bincount(counts.indices, minlength=len(terms)) >= RARE)
-    names, category = np.unique([group for group, _, _ in posts], return_inverse=True)
-    return Corpus(sp.csr_array(counts[:, common]), terms[common], category.astype(np.int64), names.tolist())
+Draw = Callable[[str, int], NDArray[Any]]  # uniform numbers for a purpose
 
 
 # ---------------------------------------------------------------------- terms and features
@@ -222,14 +96,18 @@ def build(
       inside  0 ×27, 1 ×3 (labels of instances)
     """
     _check(corpus, target, n_bags, n_positive, witness_rate, random_state)
+    _check_sizes(smallest, largest, total, n_bags)
+
+    def draw(purpose: str, count: int) -> NDArray[Any]:
+        return keys(random_state, f"{purpose} of {target}", count)
+
     columns = honest_terms(corpus)
     features = _unit_tfidf(corpus, columns)
-    bits = np.random.PCG64((int(random_state) << 32) | zlib.crc32(target.encode()))
-    sizes = _draw_sizes(bits, smallest, largest, total, n_bags)
-    positive = _order(bits, n_bags) < n_positive
+    sizes = _draw_sizes(draw, smallest, largest, total, n_bags)
+    positive = _order(draw("labels", n_bags)) < n_positive
     witnesses = np.where(positive, np.maximum(1, np.rint(witness_rate * sizes)), 0).astype(np.int64)
     is_target = corpus.category == corpus.category_names.index(target)
-    rows = _deal(bits, np.diff(features.indptr) > 0, is_target, sizes, witnesses)
+    rows = _deal(draw, np.diff(features.indptr) > 0, is_target, sizes, witnesses)
     return Bags(
         features[rows],
         np.concatenate([[0], np.cumsum(sizes)]),
@@ -257,34 +135,31 @@ def _check(corpus: Corpus, target: str, n_bags: int, n_positive: int, witness_ra
         raise _wrong("a random_state of 0 or more", str(random_state), "pass another integer")
 
 
-def _order(bits: np.random.PCG64, count: int) -> NDArray[np.int64]:
-    """A random permutation."""
-    return np.argsort(bits.random_raw(count), kind="stable")
-
-
-def _draw_sizes(bits: np.random.PCG64, smallest: int, largest: int, total: int, n_bags: int) -> NDArray[np.int64]:
-    """One bag of either extreme; the others even about their mean, moved by ones until the total is met."""
-    least, most = (n_bags - 1) * smallest + largest, smallest + (n_bags - 1) * largest
+def _check_sizes(smallest: int, largest: int, total: int, n_bags: int) -> None:
     if not 1 <= smallest <= largest:
         got = f"smallest={smallest} and largest={largest}"
         raise _wrong("sizes of 1 or more, in order", got, "correct the numbers")
+    least, most = (n_bags - 1) * smallest + largest, smallest + (n_bags - 1) * largest
     if not least <= total <= most:
         got = f"total={total} with smallest={smallest} and largest={largest}"
         raise _wrong(f"sizes that {n_bags} bags can meet", got, f"total must lie between {least} and {most}")
+
+
+def _draw_sizes(draw: Draw, smallest: int, largest: int, total: int, n_bags: int) -> NDArray[np.int64]:
+    """One bag of either extreme; the others even about their mean, moved by ones until the total is met."""
     free, room = n_bags - 2, largest - smallest
     above = total - smallest * (n_bags - 1) - largest  # posts that the free bags hold beyond the smallest size
     middle, spread = (above // free, min(above, free * room - above) // free) if free else (0, 0)
-    extra = middle - spread + (bits.random_raw(free) % np.uint64(2 * spread + 1)).astype(np.int64)
+    extra = middle - spread + np.floor(draw("sizes", free) * (2 * spread + 1)).astype(np.int64)
+    order = _order(draw("turns to be moved", free))
     while gap := above - int(extra.sum()):
-        step = 1 if gap > 0 else -1
-        order = _order(bits, free)
-        movable = order[(extra[order] < room) if step > 0 else (extra[order] > 0)]
-        extra[movable[: abs(gap)]] += step
-    return np.concatenate([[smallest, largest], smallest + extra])[_order(bits, n_bags)]
+        movable = order[extra[order] < room] if gap > 0 else order[extra[order] > 0]
+        extra[movable[: abs(gap)]] += np.sign(gap)
+    return np.concatenate([[smallest, largest], smallest + extra])[_order(draw("places of sizes", n_bags))]
 
 
 def _deal(
-    bits: np.random.PCG64,
+    draw: Draw,
     usable: NDArray[np.bool_],
     is_target: NDArray[np.bool_],
     sizes: NDArray[np.int64],
@@ -297,21 +172,16 @@ def _deal(
         if len(posts) < wanted.sum():
             got = f"{len(posts)} that hold any of the terms"
             raise _wrong(f"{wanted.sum()} posts of the {what} newsgroups", got, "use fewer or smaller bags")
-        rows.append(posts[_order(bits, len(posts))][: wanted.sum()])
+        rows.append(posts[_order(draw(f"{what} posts", len(posts)))][: wanted.sum()])
         bags.append(np.repeat(np.arange(len(sizes)), wanted))
-    mixed = np.lexsort((bits.random_raw(int(sizes.sum())), np.concatenate(bags)))
-    return np.concatenate(rows)[mixed]
+    places = draw("places of posts", int(sizes.sum()))
+    return np.concatenate(rows)[np.lexsort((places, np.concatenate(bags)))]
+
+
+def _order(uniform: NDArray[Any]) -> NDArray[np.int64]:
+    """A random permutation."""
+    return np.argsort(uniform, kind="stable")
 
 
 def _wrong(expected: str, got: str, remedy: str) -> ParameterError:
     return ParameterError(STAGE, expected=expected, got=got, remedy=remedy)
-
-
-def _bad_counts(expected: str, got: str) -> DataFileError:
-    remedy = "fetch it again, or build it with counts_from_archive"
-    return DataFileError(STAGE, expected=expected, got=got, remedy=remedy)
-
-
-def _bad_archive(got: str) -> DataFileError:
-    expected = "the archive 20news-bydate.tar.gz with folders 20news-bydate-train and 20news-bydate-test"
-    return DataFileError(STAGE, expected=expected, got=got, remedy="fetch it again")

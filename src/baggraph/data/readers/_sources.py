@@ -75,8 +75,9 @@ class CsvSource:
 
     def batches(self, names: list[str]) -> Iterator[pd.DataFrame]:
         """See :class:`Source`."""
-        for chunk in self._read(usecols=names, chunksize=CSV_ROWS):
-            yield chunk[names]
+        with self._read(usecols=names, chunksize=CSV_ROWS) as chunks:
+            for chunk in chunks:
+                yield chunk[names]
 
     def _read(self, **how: Any) -> Any:
         text = [name for name in self.names if name is not None]

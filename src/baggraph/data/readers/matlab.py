@@ -76,7 +76,7 @@ def _from_prtools(record: Any, path: Path) -> Bags:
         raise _unreadable(path, f"labels 1 to {len(classes)}", f"{numbers.min()} to {numbers.max()}")
     mixed = bool((low != high).any())
     if mixed and len(classes) != 2:
-        bag = ids[order][int(np.argmax(low != high))]
+        bag = str(ids[order][int(np.argmax(low != high))])
         raise InvalidBagsError(
             "matlab",
             expected="one label a bag, or instances of two classes",
@@ -97,11 +97,15 @@ def _bag_names(record: Any, path: Path) -> Any:
 
 
 def _class_names(record: Any, path: Path) -> list[str]:
-    """The names of the first list of labels; PRTools keeps several, the later ones about the data set."""
-    listed = record["lablist"]
-    while isinstance(listed, np.ndarray) and listed.dtype == object and listed.size:
-        listed = listed.ravel()[0]
-    names = [str(name).strip() for name in np.asarray(listed).ravel()]
+    """Names of the classes: text, a cell of texts, or a cell of several lists, the first of which counts."""
+    listed = np.asarray(record["lablist"])
+    while listed.dtype == object and listed.size:
+        entries = [np.asarray(entry) for entry in listed.ravel()]
+        if all(entry.dtype.kind == "U" and entry.size == 1 for entry in entries):
+            listed = np.concatenate([entry.ravel() for entry in entries])
+        else:
+            listed = entries[0]
+    names = [str(name).strip() for name in listed.ravel()]
     if not names:
         raise _unreadable(path, "names of the classes in lablist", "none")
     return names

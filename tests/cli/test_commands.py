@@ -1,0 +1,151 @@
+"""Commands as a person meets them: output, errors, exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import baggraph as bg
+from baggraph import datasets
+from baggraph.cli import main
+
+
+@pytest.fixture
+def run(capsys, monkeypatch, tmp_path):
+    """Run one command; returns exit code, standard output, standard error."""
+    monkeypatch.setenv("BAGGRAPH_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("BAGGRAPH_OFFLINE", "1")
+    monkeypatch.delenv("BAGGRAPH_MIRROR", raising=False)
+
+    def call(*arguments):
+        with pytest.raises(SystemExit) as left:
+            main(list(arguments))
+        seen = capsys.readouterr()
+        return left.value.code, seen.out, seen.err
+
+    return call
+
+
+def test_version(run):
+    assert run("--version") == (0, f"baggraph {bg.__version__}\n", "")
+
+
+def test_list_names_every_set(run):
+    code, out, _ = run("datasets", "list")
+    assert code == 0
+    assert all(name in out for name in datasets.names())
+    assert "embedded" in out
+    code, out, _ = run("datasets", "list", "--json")
+    facts = {fact["name"]: fact for fact in json.loads(out)}
+    assert set(facts) == set(datasets.names())
+    assert facts["musk1"]["files"] == "to fetch"
+    assert facts["newsgroups/sci.med"]["files"] == "by hand"
+
+
+def test_info_tells_the_card(run):
+    code, out, _ = run("datasets", "info", "elephant")
+    assert code == 0
+    assert "The smallest bag has 2 instances; the paper's table says 3." in out
+    assert datasets.card("elephant").files[0].sha256 in out
+    assert "citation" in json.loads(run("datasets", "info", "elephant", "--json")[1])
+
+
+def test_get_shows_the_bags_and_writes_them(run, tmp_path):
+    code, out, err = run("datasets", "get", "digits-bags", "-o", str(tmp_path / "digits.parquet"))
+    assert code == 0
+    assert out == str(datasets.load("digits-bags")) + "\n"
+    assert err == f"wrote {tmp_path / 'digits.parquet'}\n"
+    assert bg.read(tmp_path / "digits.parquet") == datasets.load("digits-bags")
+
+
+def test_get_tells_how_to_supply_what_is_missing(run, tmp_path):
+    code, out, err = run("datasets", "get", "musk1")
+    assert (code, out) == (3, "")
+    assert err.startswith("error fetch: expected a source of mil_benchmark/raw/musk1.mat, got no network")
+    assert "baggraph datasets get musk1 --from-file FILE" in err
+    (tmp_path / "musk1.mat").write_text("not it")
+    code, _, err = run("datasets", "get", "musk1", "--from-file", str(tmp_path / "musk1.mat"))
+    assert code == 3
+    assert "sha256" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["datasets", "info", "musk"], "did you mean"),
+        (["datasets", "inf"], "Did you mean 'info'?"),
+        (["demoo"], "Did you mean 'demo'?"),
+        (["datasets", "get"], "Missing argument"),
+    ],
+)
+def test_wrong_usage_is_answered_with_the_nearest(run, arguments, hint):
+    code, _, err = run(*arguments)
+    assert code == 2
+    assert hint in err
+
+
+@pytest.mark.parametrize("arguments", [[], ["datasets"], ["demo"], ["datasets", "get"], ["datasets", "list"]])
+def test_help_has_words_and_verbs_have_examples(run, arguments):
+    code, out, _ = run(*arguments, "--help")
+    assert code == 0
+    assert "Usage" in out
+    if arguments and arguments != ["datasets"]:
+        assert "Example" in out
+
+
+def test_demo_prints_a_table_that_beats_the_trivial(run):
+    code, out, _ = run("demo")
+    assert code == 0
+    scores = {
+        line.rsplit(maxsplit=2)[0].strip(): float(line.split()[-2]) for line in out.splitlines() if " class" in line
+    }
+    assert scores["majority class"] == 50.0
+    assert scores["nearest class mean, of bag means"] > 65
+
+
+def test_demo_scores_no_bag_by_its_own_label():
+    """With labels that say nothing, leaking folds would score above chance."""
+    import numpy as np
+
+    from baggraph.cli.demo import nearest_mean_accuracy
+    from baggraph.data.splits import stratified_folds
+
+    noise = np.random.default_rng(0)
+    features, y = noise.normal(size=(60, 500)), np.repeat([0, 1], 30)
+    accuracy = nearest_mean_accuracy(features, y, stratified_folds(y, folds=10, repeats=5))
+    assert accuracy.mean() < 0.65
+
+
+def python(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=dict(os.environ)
+    )
+
+
+def test_import_is_light():
+    heavy = ("torch", "matplotlib", "ray", "pandas", "scipy", "sklearn", "numpy")
+    code = f"import sys, time; t = time.process_time(); import baggraph; t = time.process_time() - t; print(t, *[m for m in {heavy} if m in sys.modules])"
+    seconds, *loaded = python(code).stdout.split()
+    assert float(seconds) < 0.3
+    assert loaded == []
+
+
+def test_reading_bags_loads_no_torch():
+    code = "import sys, baggraph as bg; bg.datasets.load('digits-bags'); print('torch' in sys.modules, 'matplotlib' in sys.modules, 'requests' in sys.modules)"
+    assert python(code).stdout.split() == ["False", "False", "False"]
+
+
+def test_unknown_public_names_are_answered_with_the_nearest():
+    with pytest.raises(AttributeError, match=r"has no attribute 'Bgas'; did you mean 'Bags'\?"):
+        _ = bg.Bgas
+
+
+def test_a_closed_pipe_is_no_crash():
+    command = f"{sys.executable} -c 'from baggraph.cli import main; main()' datasets list | head -1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert done.stdout.startswith("name")
