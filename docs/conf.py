@@ -32,7 +32,13 @@ numpydoc_show_class_members = False  # the template of a class lists them alread
 # A link to a name of ours must lead somewhere.  Names of other libraries, and short names, are shown without a
 # link: the inventories of other libraries would have to come over the network.
 nitpicky = True
+nitpick_ignore = [("py:mod", "baggraph.data.readers")]  # a room; its names are on the page of the reference
 nitpick_ignore_regex = [(r"py:.*", r"(?!baggraph\.).*")]
+
+
+def close_blocks_tightly(app: Any, page: str, source: list[str]) -> None:  # noqa: ARG001
+    """Drop the blank line that ends a block: doctest needs it, or it would take the fence for output."""
+    source[0] = source[0].replace("\n\n```\n", "\n```\n")
 
 
 def skip_field_aliases(app: Any, what: str, name: str, value: Any, skip: bool, options: Any) -> bool:  # noqa: ARG001
@@ -40,20 +46,14 @@ def skip_field_aliases(app: Any, what: str, name: str, value: Any, skip: bool, o
     return skip or type(value).__name__ == "_tuplegetter"
 
 
-def plain_signature(
-    app: Any,  # noqa: ARG001
-    what: str,  # noqa: ARG001
-    name: str,  # noqa: ARG001
-    value: Any,  # noqa: ARG001
-    options: Any,  # noqa: ARG001
-    signature: str | None,
-    returns: str | None,
-) -> tuple[str | None, str | None]:
-    """Write the default of a field as it would be passed, so that Sphinx can read the signature."""
-    return signature and signature.replace("~typing.", "").replace("=<factory>", " = {}"), returns
+def write_factories(app: Any, *about: Any) -> tuple[str, str | None] | None:  # noqa: ARG001
+    """Show the default of a field as it would be passed, so that Sphinx can read the signature."""
+    signature, returns = about[-2:]
+    return (signature.replace("<factory>", "{}"), returns) if signature and "<factory>" in signature else None
 
 
 def setup(app: Any) -> None:
     """Called by Sphinx."""
-    app.connect("autodoc-process-signature", plain_signature)
+    app.connect("source-read", close_blocks_tightly)
     app.connect("autodoc-skip-member", skip_field_aliases)
+    app.connect("autodoc-process-signature", write_factories, priority=400)  # before numpydoc, as the first answer wins

@@ -97,7 +97,9 @@ def test_type_checkers_see_the_names_of_the_root() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_relative_links_lead_somewhere(page: Path) -> None:
-    targets = [target for target in LINK.findall(FENCED.sub("", page.read_text(encoding="utf-8"))) if "://" not in target]
+    targets = [
+        target for target in LINK.findall(FENCED.sub("", page.read_text(encoding="utf-8"))) if "://" not in target
+    ]
     absent = [target for target in targets if not (page.parent / target.partition("#")[0]).exists()]
     assert absent == []
 

@@ -89,13 +89,13 @@ def refuse_empty_bags(offsets: NDArray[np.int64], ids: Any) -> None:
         raise _wrong("at least one instance in every bag", got, "leave empty bags out")
 
 
-def row_blocks(n_rows: int, row_bytes: int) -> Iterator[slice]:
-    """Slices of rows that hold about 64 MB each.
+def row_blocks(n_rows: int, row_bytes: int, block_bytes: int = CHECK_BYTES) -> Iterator[slice]:
+    """Slices of rows that hold about ``block_bytes`` each, 64 MB unless told.
 
     >>> list(row_blocks(3, 1 << 26))
     [slice(0, 1, None), slice(1, 2, None), slice(2, 3, None)]
     """
-    step = max(1, CHECK_BYTES // max(row_bytes, 1))
+    step = max(1, block_bytes // max(row_bytes, 1))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
 
@@ -193,6 +193,23 @@ def gather_rows(offsets: NDArray[np.int64], bags: NDArray[np.int64]) -> tuple[ND
     np.cumsum(sizes, out=new[1:])
     rows = np.arange(new[-1]) + np.repeat(offsets[:-1][bags] - new[:-1], sizes)
     return rows, new
+
+
+def take_rows(instances: Instances, rows: Any) -> Instances:
+    """These rows, read-only: a view where ``rows`` is a slice, and otherwise a copy.
+
+    Of a memory map, the pages read are handed back as the copy grows.
+    """
+    if sp.issparse(instances):
+        return freeze_csr(sp.csr_array(instances[rows]))
+    if isinstance(rows, slice) or not isinstance(instances, np.memmap):
+        return frozen(instances[rows])
+    block = np.empty((len(rows), instances.shape[1]), dtype=instances.dtype)
+    # Small steps: the system maps far more around scattered rows than is asked for.
+    for part in row_blocks(len(rows), instances.shape[1] * instances.itemsize, 1 << 22):
+        block[part] = instances[rows[part]]
+        release(instances)
+    return frozen(block)
 
 
 def same_instances(left: Instances, right: Instances) -> bool:

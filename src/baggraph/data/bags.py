@@ -255,15 +255,13 @@ class Bags:
 
     def _pick(self, index: Any, rows: Any, offsets: NDArray[np.int64]) -> Bags:
         """Bags at ``index`` whose instances are ``rows``: nothing to check, everything was."""
-        instances = self.instances[rows]
-        instances = blocks.freeze_csr(sp.csr_array(instances)) if self.is_sparse else columns.frozen(instances)
         positions = np.arange(len(self))[index]
 
         def of(whole: Any, where: Any) -> Any:
             return None if whole is None else columns.frozen(whole[where])
 
         return self._trusted(
-            instances=instances,
+            instances=blocks.take_rows(self.instances, rows),
             offsets=columns.frozen(offsets),
             y=of(self.y, index),
             ids=of(self.ids, index),

@@ -21,7 +21,8 @@ import numpy as np
 from baggraph.data.bags import Bags
 from baggraph.datasets import benchmark, digits, election, newsgroups, rental, synthetic
 from baggraph.datasets.cards import Card, Counts, DataFile
-from baggraph.datasets.fetch import data_folder, fetch, sha256_of, supply
+from baggraph.datasets.fetch import data_folder, sha256_of, supply
+from baggraph.datasets.fetch import fetch as fetch_file
 from baggraph.errors import DataFileError, FetchError, ParameterError, closest
 
 __all__ = ["Card", "DataFile", "card", "load", "names", "state", "supply_by_hand"]
@@ -101,7 +102,7 @@ def files_of(chosen: Card, *, progress: Callable[[int, int | None], None] | None
         if file.instead_of in found:
             continue
         try:
-            found[file.path] = fetch(file, dataset=chosen.name, progress=progress)
+            found[file.path] = fetch_file(file, dataset=chosen.name, progress=progress)
         except FetchError:
             if not file.optional:
                 raise
