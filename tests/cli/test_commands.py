@@ -54,6 +54,19 @@ def test_info_tells_the_card(run):
     assert "citation" in json.loads(run("datasets", "info", "elephant", "--json")[1])
 
 
+def test_check_lays_counts_beside_those_of_the_paper(run):
+    code, out, err = run("datasets", "check")
+    assert code == 0
+    lines = [line.split() for line in out.splitlines()]
+    assert lines[1] == ["digits-bags", "not", "in", "the", "paper", "160", "1,586", "64", "5", "14", "80"]
+    assert (
+        err
+        == f"{len(datasets.names()) - 2} sets were not checked, as their files are not here: baggraph datasets list\n"
+    )
+    assert run("datasets", "check", "synthetic")[2] == ""
+    assert run("datasets", "check", "fox")[0] == 3
+
+
 def test_get_shows_the_bags_and_writes_them(run, tmp_path):
     code, out, err = run("datasets", "get", "digits-bags", "-o", str(tmp_path / "digits.parquet"))
     assert code == 0

@@ -85,6 +85,16 @@ def test_numbers_become_the_float_that_holds_them(given_type, kept):
     assert bg.Bags(X.astype(given_type), [0, 6]).instances.dtype == kept
 
 
+def test_integers_that_a_float_would_round_are_refused():
+    assert bg.Bags(np.array([[2**53]]), [0, 1]).instances[0, 0] == 2**53
+    for block in (np.array([[2**53 + 1]]), sp.csr_array(np.array([[-(2**53) - 1]]))):
+        with pytest.raises(InvalidBagsError, match="leave out columns of identifiers"):
+            bg.Bags(block, [0, 1])
+    assert canonical_column([2**60, 1], "label", 2, str).tolist() == [2**60, 1]
+    with pytest.raises(InvalidBagsError, match=r"up to 2\*\*53 where others are missing"):
+        canonical_column([2**60, None], "label", 2, str)
+
+
 def test_choosing(bags):
     assert bags[1].id == "b"
     assert bags[-1].id == bags["c"].id == "c"

@@ -110,6 +110,14 @@ def test_missing_features_are_imputed_on_request(tmp_path):
     assert bg.read(tmp_path / "t.csv", missing="impute").instances.ravel().tolist() == [1, 2, 3]
 
 
+def test_a_column_of_long_identifiers_is_no_feature():
+    for kind in ("int64", "Int64"):
+        with pytest.raises(
+            InvalidBagsError, match=r"integers up to 2\*\*53 as features, got 9007199254740993 in column 'key'"
+        ):
+            bg.Bags.from_frame(pd.DataFrame({"bag": ["a"], "key": pd.array([2**53 + 1], dtype=kind)}))
+
+
 def test_several_targets_and_information_beside():
     frame = TABLE.drop(columns="tile").assign(site=["x", "y", "x", "y", "z"], hit=[0, 1, 0, 0, 0])
     bags = bg.Bags.from_frame(

@@ -82,6 +82,28 @@ def get(
         err.print(f"wrote {escape(str(write(bags, output)))}")
 
 
+@app.command(epilog="Examples:  baggraph datasets check  |  baggraph datasets check fox tiger elephant")
+def check(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Data sets to check. Default: all whose files are here.")
+    ] = None,
+) -> None:
+    """Load data sets, verify checksums and counts, and lay the counts beside those that the paper prints."""
+    from baggraph import datasets
+
+    chosen = names or [n for n in datasets.names() if datasets.state(datasets.card(n)) in ("here", "embedded")]
+    rows = []
+    for name in chosen:
+        found = datasets.count(datasets.load(name))
+        numbers = ["" if number is None else f"{number:,}" for number in vars(found).values()]
+        rows.append([name, datasets.against_print(datasets.card(name), found), *numbers])
+    columns = ["name", "against the paper", "bags", "instances", "features", "smallest", "largest", "positive"]
+    table("", columns, rows, right=2)
+    absent = len(datasets.names()) - len(chosen)
+    if names is None and absent:
+        err.print(f"{absent} sets were not checked, as their files are not here: baggraph datasets list")
+
+
 def print_json(facts: Any) -> None:
     """JSON to standard output, uncoloured and whole."""
     typer.echo(json.dumps(facts, indent=2, ensure_ascii=False))

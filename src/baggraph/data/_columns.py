@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from baggraph.errors import InvalidBagsError, name_some
 
 Column = NDArray[Any]
+EXACT = 2**53  # float64 holds every integer up to here
 
 
 def frozen(array: Column) -> Column:
@@ -187,6 +188,9 @@ def _from_objects(array: Column, what: str, name_of: Callable[[int], str]) -> Co
             raise _bad_value(what, "values of one kind", f"{kind} among numbers: {value!r}", name_of(position))
     if not missing.any():
         return np.array(present)
+    for position, value in enumerate(values):
+        if not missing[position] and isinstance(value, int) and abs(value) > EXACT:
+            raise _bad_value(what, "an integer up to 2**53 where others are missing", repr(value), name_of(position))
     return np.array([np.nan if m else float(v) for v, m in zip(values, missing, strict=True)])
 
 

@@ -64,7 +64,8 @@ def describe_labels(y: Column | None) -> str:
         ranges = (f"{t.min():g} to {t.max():g}" for t in present.T)
         return f"{plural(y.shape[1], 'target')} ({', '.join(ranges)})" + tail
     if y.dtype.kind == "f" and ((present % 1 != 0).any() or len(np.unique(present)) > MANY_CLASSES):
-        return f"{present.min():g} to {present.max():g}, mean {present.mean():.4g}" + tail
+        mean = present.mean() if abs(present.mean()) > 1e-12 * np.abs(present).max() else 0.0
+        return f"{present.min():g} to {present.max():g}, mean {mean:.4g}" + tail
     classes, counts = np.unique(present, return_counts=True)
     shown = [f"{c:g} ×{n:,}" if y.dtype.kind == "f" else f"{c} ×{n:,}" for c, n in zip(classes, counts, strict=True)]
     if len(shown) > MANY_CLASSES:

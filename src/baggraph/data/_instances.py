@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from baggraph.data._columns import frozen
+from baggraph.data._columns import EXACT, frozen
 from baggraph.errors import InvalidBagsError, ParameterError, closest
 
 Instances = Any  # an ndarray, memmap or csr_array; NumPy and SciPy share no useful base class
@@ -31,9 +31,19 @@ def canonical_instances(raw: Any) -> Instances:
     if array.shape[1] == 0:
         raise _wrong("at least one feature", "none", "pass the columns of the instances")
     dtype = target_dtype(array.dtype)
+    refuse_inexact(array)
     if array.dtype == dtype and (isinstance(array, np.memmap) or not array.flags.writeable):
         return frozen(array)
     return frozen(np.array(array, dtype=dtype, order="C"))
+
+
+def refuse_inexact(numbers: NDArray[Any], where: str = "") -> None:
+    """Integers that float64 would round are identifiers, not features."""
+    if numbers.dtype.kind in "iu" and numbers.dtype.itemsize == 8 and numbers.size:
+        low, high = int(numbers.min()), int(numbers.max())
+        if max(-low, high) > EXACT:
+            got = f"{low if -low > high else high}{where}"
+            raise _wrong("integers up to 2**53 as features", got, "leave out columns of identifiers")
 
 
 def target_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -50,6 +60,7 @@ def target_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def _canonical_csr(raw: Any) -> sp.csr_array:
     dtype = target_dtype(raw.dtype)
+    refuse_inexact(np.asarray(raw.data))
     matrix = sp.csr_array(raw, dtype=dtype, copy=True)
     matrix.sum_duplicates()
     return freeze_csr(matrix)

@@ -25,7 +25,7 @@ from baggraph.datasets.fetch import data_folder, sha256_of, supply
 from baggraph.datasets.fetch import fetch as fetch_file
 from baggraph.errors import DataFileError, FetchError, ParameterError, closest
 
-__all__ = ["Card", "DataFile", "card", "load", "names", "state", "supply_by_hand"]
+__all__ = ["Card", "Counts", "DataFile", "against_print", "card", "count", "load", "names", "state", "supply_by_hand"]
 
 FAMILIES = (digits, synthetic, benchmark, newsgroups, election, rental)
 
@@ -152,6 +152,18 @@ def count(bags: Bags) -> Counts:
     positive = int((bags.y == 1).sum()) if binary else None
     low, high = int(bags.sizes.min()), int(bags.sizes.max())
     return Counts(len(bags), bags.n_instances, bags.n_features, low, high, positive)
+
+
+def against_print(chosen: Card, found: Counts) -> str:
+    """How the counts of a loaded set compare with those that the paper prints.
+
+    >>> against_print(card("elephant"), card("elephant").counts)
+    'smallest 2, paper 3'
+    """
+    if chosen.printed is None:
+        return "not in the paper"
+    pairs = [(key, getattr(found, key), value) for key, value in vars(chosen.printed).items() if value is not None]
+    return ", ".join(f"{key} {got}, paper {value}" for key, got, value in pairs if got != value) or "equal"
 
 
 def _check_counts(chosen: Card, bags: Bags, as_published: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,7 @@ def _card(
             *(() if musk else (IMAGE_FOLDS,)),
             packed,
         ),
+        printed=replace(counts, smallest=3) if name == "elephant" else counts,
         notes=notes,
         settings={"name": name},
     )

@@ -51,7 +51,10 @@ class Counts:
 
 @dataclass(frozen=True)
 class Card:
-    """Name, counts, licence, citation, home and files of a data set, and the function that builds it."""
+    """Name, counts, licence, citation, home and files of a data set, and the function that builds it.
+
+    ``printed`` holds the counts that the paper prints, where it does and they are of these very data.
+    """
 
     name: str
     title: str
@@ -62,5 +65,6 @@ class Card:
     home: str
     build: Callable[..., Bags] = field(repr=False)
     files: tuple[DataFile, ...] = ()
+    printed: Counts | None = None
     notes: tuple[str, ...] = ()
     settings: dict[str, Any] = field(default_factory=dict)

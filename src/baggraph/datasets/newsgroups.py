@@ -134,6 +134,7 @@ def _original(group: str) -> Card:
         home=ZHOU_HOME,
         build=build_original,
         files=(file,),
+        printed=Counts(100, total, 200, smallest, largest, 50),
         notes=leak
         if graphics
         else ("Not publicly fetchable any more; whether it leaks like comp.graphics is unknown.",),

@@ -67,7 +67,7 @@ def read_pums(
     chunks.
 
     The features, :func:`feature_names`, are numbers as they are, incomes x in dollars of 2014 as
-    sign(x) log(1 + |x|), and one column for each code of a category.  A blank is 0 and marked in a column
+    ``sign(x) log(1 + |x|)``, and one column for each code of a category.  A blank is 0 and marked in a column
     ``<name>_blank``.
 
     Parameters

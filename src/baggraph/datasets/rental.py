@@ -181,6 +181,7 @@ CARDS = (
                 (f"{NETWORKSLAB}/adj_nbhd.txt",),
             ),
         ),
+        printed=Counts(bags=77),
         notes=(
             "8 features; as_published=True gives the 10 of the published code, two of which leak the label: "
             "the neighbourhood's code and the listing's own rent.",

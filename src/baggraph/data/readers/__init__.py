@@ -26,8 +26,8 @@ def read(path: str | Path, **options: Any) -> Bags:
     ``.svm .svmlight .libsvm``              svmlight with bag ids
     ======================================  =====================================================
 
-    Options go to the reader: ``read_table``, ``read_features``, ``read_npz``, ``read_matlab``,
-    ``read_c45`` or ``read_svmlight`` of :mod:`baggraph.data.readers`.
+    Options go to the reader: ``table.read_table``, ``features.read_features``, ``npz.read_npz``,
+    ``parquet.read_parquet``, ``matlab.read_matlab``, ``c45.read_c45`` or ``svmlight.read_svmlight``.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

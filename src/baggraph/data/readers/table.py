@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from baggraph.data._columns import is_missing
-from baggraph.data._instances import release, target_dtype
+from baggraph.data._instances import refuse_inexact, release, target_dtype
 from baggraph.data.bags import Bags
 from baggraph.data.readers._scratch import allocate, finish
 from baggraph.data.readers._sources import CsvSource, FrameSource, ParquetSource, Source
@@ -261,6 +261,8 @@ def _numbers(batch: pd.DataFrame, bag_of: Any) -> NDArray[Any]:
         kind = getattr(column.dtype, "numpy_dtype", column.dtype)
         if not isinstance(kind, np.dtype) or kind.kind not in "biuf":
             raise _not_a_number(str(name), column, bag_of)
+        if kind.kind in "iu":
+            refuse_inexact(column.dropna().to_numpy(dtype=kind), f" in column {name!r}")
         kinds.append(target_dtype(kind))
     dtype = np.result_type(*kinds)
     return batch.to_numpy(dtype=dtype, na_value=np.nan)
