@@ -110,6 +110,18 @@ def test_missing_features_are_imputed_on_request(tmp_path):
     assert bg.read(tmp_path / "t.csv", missing="impute").instances.ravel().tolist() == [1, 2, 3]
 
 
+def test_a_label_does_not_become_a_feature_because_nobody_named_it(tmp_path):
+    frame = pd.DataFrame({"bag": ["a", "b"], "target": [1, 0], "instance": ["01", "02"], "f": [0.5, 1.5]})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    for bags in (bg.Bags.from_frame(frame), bg.read(tmp_path / "t.csv")):
+        assert bags.y.tolist() == [1, 0]
+        assert bags.instance_names.tolist() == ["01", "02"]
+        assert bags.feature_names.tolist() == ["f"]
+    asked = bg.Bags.from_frame(frame, features=["target", "f"])
+    assert asked.y is None
+    assert asked.n_features == 2
+
+
 def test_a_column_of_long_identifiers_is_no_feature():
     for kind in ("int64", "Int64"):
         with pytest.raises(

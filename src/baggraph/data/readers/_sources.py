@@ -62,7 +62,7 @@ class CsvSource:
     """A CSV or TSV file; columns that name things are read as text."""
 
     path: Path
-    names: tuple[str | None, ...]
+    text: tuple[str, ...]
 
     @property
     def columns(self) -> list[str]:
@@ -80,10 +80,10 @@ class CsvSource:
                 yield chunk[names]
 
     def _read(self, **how: Any) -> Any:
-        text = [name for name in self.names if name is not None]
         separator = "\t" if ".tsv" in self.path.suffixes else ","
         try:
             header = list(pd.read_csv(self.path, sep=separator, nrows=0).columns)
+            text = [name for name in self.text if name in header]
             marks = {name: [""] if name in text else list(MISSING_MARKS) for name in header}
             return pd.read_csv(
                 self.path,

@@ -69,7 +69,7 @@ def from_frame(
         twice = frame.columns[frame.columns.duplicated()].unique()
         raise _wrong("unique column names", f"{name_some(map(str, twice))} more than once", "rename these columns")
     frame = frame.rename(columns=str)
-    roles = make_roles(bag, target, instance, features, coords, instance_y, bag_info)
+    roles = make_roles(list(frame.columns), bag, target, instance, features, coords, instance_y, bag_info)
     return assemble(FrameSource(frame), roles, missing=missing)
 
 
@@ -93,10 +93,11 @@ def read_table(
     path
         ``.csv``, ``.tsv`` (also compressed) or ``.parquet``.
     bag, instance
-        Columns that name the bag and, optionally, the instance.  In a CSV they are read as text, so
-        that ``01001`` stays ``01001``.
+        Columns that name the bag and the instance.  Default: ``bag``, and ``instance`` where it exists.
+        In a CSV they are read as text, so that ``01001`` stays ``01001``.
     target
         Column or columns of the label, equal in all rows of a bag; missing = an unlabelled bag.
+        Default: ``target``, or ``target_0``, ``target_1``, ..., where they exist.
     features
         Columns of the features.  Default: all that have no other role.
     instance_y
@@ -112,12 +113,14 @@ def read_table(
     path = Path(path)
     if not path.is_file():
         raise DataFileError("table", expected="a file", got=f"none at {path}", remedy="check the path")
-    roles = make_roles(bag, target, instance, features, coords, instance_y, bag_info)
-    source: Source = ParquetSource(path) if path.suffix == ".parquet" else CsvSource(path, (roles.bag, roles.instance))
+    text = (bag, instance or "instance")
+    source: Source = ParquetSource(path) if path.suffix == ".parquet" else CsvSource(path, text)
+    roles = make_roles(source.columns, bag, target, instance, features, coords, instance_y, bag_info)
     return assemble(source, roles, missing=missing, memory_limit=memory_limit)
 
 
 def make_roles(
+    columns: list[str],
     bag: str,
     target: str | Sequence[str] | None,
     instance: str | None,
@@ -126,7 +129,13 @@ def make_roles(
     instance_y: str | None,
     bag_info: Sequence[str],
 ) -> Roles:
-    """The roles that a user's arguments describe."""
+    """The roles that a user's arguments describe; columns called ``target`` and ``instance`` speak for themselves."""
+    unclaimed = [name for name in columns if name not in (features or ())]
+    if target is None:
+        numbered = [f"target_{i}" for i in range(len(columns)) if f"target_{i}" in unclaimed]
+        target = "target" if "target" in unclaimed else numbered or None
+    if instance is None and "instance" in unclaimed:
+        instance = "instance"
     return Roles(
         bag=bag,
         target=target if target is None or isinstance(target, str) else tuple(target),
