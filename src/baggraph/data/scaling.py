@@ -39,7 +39,7 @@ class InstanceScaler:
     ``none``        what they were; nothing to fit                           yes
     ==============  =======================================================  ======
 
-    Columns that do not vary (``standard``: a deviation below 1e-12 of the mean, or of 1) are centred only.
+    Columns that do not vary (``standard``: a deviation within 1e-12 of the mean) are centred only.
     Statistics and arithmetic are in float64; the result has the type of the input.
 
     >>> bags = Bags([[1.0, 5.0], [3.0, 5.0]], [0, 1, 2])
@@ -76,7 +76,7 @@ class InstanceScaler:
         center, scale = np.zeros(bags.n_features), np.ones(bags.n_features)
         if self.kind == "standard":
             center, deviation = _mean_and_deviation(bags.instances)
-            scale = np.where(deviation < SMALLEST_SPREAD * np.maximum(1.0, np.abs(center)), 1.0, deviation)
+            scale = np.where(deviation <= SMALLEST_SPREAD * np.abs(center), 1.0, deviation)
         elif self.kind == "minmax":
             center, largest = _range(bags.instances)
             scale = _one_where_zero(largest - center)
