@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 import baggraph as bg
 from baggraph.data._columns import canonical_column
 from baggraph.data.graph import BagGraph
-from baggraph.errors import BagError, InvalidBagsError, InvalidGraphError, closest, name_some
+from baggraph.errors import BagError, InvalidBagsError, closest, name_some
 from baggraph.testing import strategies
 
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
@@ -331,45 +331,6 @@ def test_how_labels_are_described(bags, y, line):
 def test_many_classes_are_counted_not_listed():
     many = bg.Bags(np.zeros((12, 1)), range(13), [f"c{i}" for i in range(12)])
     assert "  labels  12 classes (1 to 1 bags each)" in repr(many)
-
-
-# ---------------------------------------------------------------------- graph
-
-
-def test_graph_errors_say_which_bags():
-    def adjacency(**cells):
-        matrix = np.zeros((2, 2))
-        for place, weight in cells.items():
-            matrix[int(place[1]), int(place[2])] = weight
-        return matrix
-
-    for matrix, text in (
-        (
-            adjacency(_01=-1, _10=-1),
-            "graph: expected finite weights that are not negative, got -1.0 between 'a' and 'b'",
-        ),
-        (adjacency(_00=1), "graph: expected no weight on the diagonal, got self-loops at 'a'"),
-        (
-            adjacency(_01=1),
-            "graph: expected a symmetric adjacency matrix, got another weight from 'a' to 'b' than back",
-        ),
-        (np.zeros((2, 3)), "graph: expected a square adjacency matrix, got shape (2, 3)"),
-    ):
-        with pytest.raises(InvalidGraphError) as caught:
-            BagGraph(matrix, ["a", "b"])
-        assert str(caught.value).startswith(text)
-
-
-def test_edges_name_known_bags_once():
-    with pytest.raises(InvalidGraphError, match="between known bags, got bag 'c'"):
-        BagGraph.from_edges([("a", "c")], ["a", "b"])
-    with pytest.raises(InvalidGraphError, match="once"):
-        BagGraph.from_edges([("a", "b"), ("b", "a")], ["a", "b"])
-    empty = BagGraph.from_edges([], ["a", "b"])
-    assert len(empty) == 2
-    assert repr(empty) == "BagGraph: 2 bags, 0 edges, mean degree 0.0, 2 components, 2 isolates"
-    assert empty != "graph"
-    assert empty == BagGraph(np.zeros((2, 2)), ["a", "b"])
 
 
 # ---------------------------------------------------------------------- errors

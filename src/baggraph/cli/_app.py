@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from baggraph import __version__
-from baggraph.cli import datasets, demo
+from baggraph.cli import datasets, demo, graph
 from baggraph.cli._console import complain
 from baggraph.errors import BagError, ParameterError
 
@@ -23,6 +23,7 @@ app = typer.Typer(
 )
 app.add_typer(datasets.app, name="datasets")
 app.command("demo", epilog="Example:  baggraph demo")(demo.demo)
+app.command("graph", epilog=graph.EPILOG)(graph.graph)
 
 
 def _print_version(asked: bool) -> None:

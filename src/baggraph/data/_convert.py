@@ -168,12 +168,7 @@ def to_torch(bags: Bags, *, copy: bool = True) -> TorchBags:
 
 def to_pyg(bags: Bags) -> list[Any]:
     """See :meth:`Bags.to_pyg`."""
-    try:
-        from torch_geometric.data import Data
-    except ImportError as error:
-        raise MissingDependencyError(
-            "to_pyg", expected="the package torch-geometric", got="none", remedy="pip install torch-geometric"
-        ) from error
+    Data = _pyg_data()
     tensors = to_torch(bags)
     block = tensors.instances.to_dense() if bags.is_sparse else tensors.instances
     result = []
@@ -182,6 +177,42 @@ def to_pyg(bags: Bags) -> list[Any]:
         label: Mapping[str, Any] = {} if tensors.y is None else {"y": tensors.y[position : position + 1]}
         result.append(Data(x=block[rows], bag_id=bag_id, **label))
     return result
+
+
+def graph_to_pyg(graph: BagGraph) -> Any:
+    """See :meth:`BagGraph.to_pyg`."""
+    Data = _pyg_data()
+    import torch
+
+    ends = graph.adjacency.tocoo()
+    edge_index = torch.tensor(np.stack(ends.coords), dtype=torch.int64)
+    # Networks compute in torch's own type, and layers refuse to mix it with another.
+    edge_weight = torch.tensor(ends.data, dtype=torch.get_default_dtype())
+    return Data(edge_index=edge_index, edge_weight=edge_weight, num_nodes=len(graph))
+
+
+def graph_to_networkx(graph: BagGraph) -> Any:
+    """See :meth:`BagGraph.to_networkx`."""
+    try:
+        import networkx  # type: ignore[import-untyped, unused-ignore]
+    except ImportError as error:
+        raise _missing("to_networkx", "networkx") from error
+    result = networkx.Graph()
+    result.add_nodes_from(graph.ids)
+    result.add_weighted_edges_from(graph.to_table().itertuples(index=False, name=None))
+    return result
+
+
+def _pyg_data() -> Any:
+    try:
+        from torch_geometric.data import Data
+    except ImportError as error:
+        raise _missing("to_pyg", "torch-geometric") from error
+    return Data
+
+
+def _missing(stage: str, package: str) -> MissingDependencyError:
+    return MissingDependencyError(stage, expected=f"the package {package}", got="none", remedy=f"pip install {package}")
 
 
 def _wrong(expected: str, got: str, remedy: str) -> InvalidBagsError:

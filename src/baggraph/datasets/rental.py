@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -66,7 +64,9 @@ def build(files: Mapping[str, Path], *, as_published: bool) -> Bags:
         ids=order,
         feature_names=names,
         coords=np.array([_centroid(rings[name]) for name in order]),
-        graph=_shipped_graph(shipped, order) if as_published else border_graph({n: rings[n] for n in order}),
+        graph=_shipped_graph(shipped, order)
+        if as_published
+        else BagGraph.from_polygons([rings[name] for name in order], order),
         splits={"published-100": _published_splits(published_order, order)},
         bag_info={"borough": boroughs[order].to_numpy()}
         | ({"shipped_self_loop": shipped.diagonal()} if as_published else {}),
@@ -127,13 +127,6 @@ def _centroid(ring: NDArray[np.float64]) -> NDArray[np.float64]:
     x, y = ring[:-1].T
     cross = x * ring[1:, 1] - ring[1:, 0] * y
     return ((ring[:-1] + ring[1:]) * cross[:, None]).sum(axis=0) / (3 * cross.sum())
-
-
-def border_graph(rings: Mapping[str, NDArray[Any]]) -> BagGraph:
-    """Neighbourhoods that share a border, that is two corners or more."""
-    corners = {name: {tuple(corner) for corner in ring} for name, ring in rings.items()}
-    pairs = [pair for pair in combinations(rings, 2) if len(corners[pair[0]] & corners[pair[1]]) >= 2]
-    return BagGraph.from_edges(pairs, ids=list(rings))
 
 
 def _shipped_graph(shipped: NDArray[np.float64], order: list[str]) -> BagGraph:

@@ -1,0 +1,130 @@
+"""Learned graphs: time by phase, degree, gap, recall; against the published iteration; many at once.
+
+python benchmarks/graph.py --n 1000000                 one graph, end to end
+python benchmarks/graph.py --against-published         n = 1,000 and 2,000
+python benchmarks/graph.py --many                      100 graphs of 200 nodes in one call
+python benchmarks/graph.py --hard                      heavy tails and far outliers, n = 10,000
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from baggraph.graphs.learned import LearnedGraph
+from published_graph import solve as published
+
+
+def mixture(n: int, d: int = 64, seed: int = 0) -> np.ndarray:
+    """A Gaussian mixture with about 1,000 points a centre."""
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(size=(max(10, n // 1000), d)).astype(np.float32) * 1.5
+    return centres[rng.integers(len(centres), size=n)] + rng.standard_normal(size=(n, d), dtype=np.float32)
+
+
+def timed(call: Callable[[], Any]) -> tuple[Any, float, float]:
+    """Result, CPU-seconds and wall seconds."""
+    cpu, wall = time.process_time(), time.perf_counter()
+    result = call()
+    return result, time.process_time() - cpu, time.perf_counter() - wall
+
+
+def medians(call: Callable[[], Any], times: int) -> tuple[Any, float, float]:
+    runs = [timed(call) for _ in range(times)]
+    return runs[-1][0], float(np.median([r[1] for r in runs])), float(np.median([r[2] for r in runs]))
+
+
+def facts(learned: LearnedGraph, cpu: float, wall: float) -> dict[str, Any]:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    return {
+        "n": len(learned.dual_),
+        "cpu_s": round(cpu, 3),
+        "wall_s": round(wall, 3),
+        "phases": {k: round(v, 3) for k, v in learned.timings_.items()},
+        "relative_gap": learned.relative_gap_,
+        "converged": learned.converged_,
+        "iterations": learned.n_iter_,
+        "degree": round(learned.degree_, 3),
+        "recall": round(learned.recall_, 4),
+        "peak_gb": round(peak, 2),
+    }
+
+
+def one(options: argparse.Namespace) -> list[dict[str, Any]]:
+    Z = mixture(options.n)
+    learned, cpu, wall = medians(lambda: LearnedGraph(10, 3, device=options.device).fit(Z), options.repeats)
+    return [facts(learned, cpu, wall)]
+
+
+def against_published(_: argparse.Namespace) -> list[dict[str, Any]]:
+    rows = []
+    LearnedGraph().fit(mixture(100))  # what is loaded on first use is not the solver's cost
+    for n in (1000, 2000):
+        Z = mixture(n)
+        learned, cpu, wall = medians(lambda Z=Z: LearnedGraph(10, 3, device="cpu").fit(Z), 3)
+        row = facts(learned, cpu, wall)
+        for name, tuned in (("published", False), ("tuned", True)):
+            theirs = published(Z.astype(np.float64), 10, 3, learned.theta_, 1e-4, tuned=tuned)
+            row |= {f"{name}_cpu_s": round(theirs.cpu_seconds, 2), f"{name}_iterations": theirs.iterations}
+            row[f"times_fewer_cpu_s_than_{name}"] = round(theirs.cpu_seconds / cpu, 1)
+        rows.append(row)
+    return rows
+
+
+def hard(_: argparse.Namespace) -> list[dict[str, Any]]:
+    rng = np.random.default_rng(0)
+    n = 10_000
+    t3 = rng.normal(size=(n, 64)) / np.sqrt(rng.chisquare(3, size=(n, 1)) / 3)
+    outliers = mixture(n)
+    outliers[:50] *= 30
+    rows = []
+    for name, Z in (("t3", t3), ("50 outliers", outliers)):
+        for scaling in (False, True):
+            learned, cpu, wall = timed(lambda Z=Z, s=scaling: LearnedGraph(10, 3, local_scaling=s).fit(Z))
+            rows.append({"set": name, "local_scaling": scaling} | facts(learned, cpu, wall))
+    return rows
+
+
+def many(options: argparse.Namespace) -> list[dict[str, Any]]:
+    stack = np.stack([mixture(200, seed=s) for s in range(100)])
+    maker = LearnedGraph(4, 5, device=options.device)
+    maker.fit(stack[0])
+    graphs, cpu, wall = medians(lambda: maker.fit_many(stack), 3)
+    alone, loop_cpu, loop_wall = medians(lambda: [LearnedGraph(4, 5, device=options.device).fit(Z) for Z in stack], 3)
+    far = max(abs(graphs[m].adjacency - one.graph_.adjacency).max() for m, one in enumerate(alone))
+    ratio = {"times_faster_cpu": loop_cpu / cpu, "times_faster_wall": loop_wall / wall}
+    return [{"graphs": 100, "n": 200, "cpu_s": cpu, "wall_s": wall, "largest_difference": float(far)} | ratio]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--n", type=int, default=10_000)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--json", action="store_true")
+    for name in ("against-published", "hard", "many"):
+        parser.add_argument(f"--{name}", action="store_true")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    warnings.simplefilter("ignore", category=UserWarning)
+    chosen = [
+        f
+        for f, asked in ((against_published, options.against_published), (hard, options.hard), (many, options.many))
+        if asked
+    ]
+    for function in chosen or [one]:
+        for row in function(options):
+            print(json.dumps(row) if options.json else "  ".join(f"{k}={v}" for k, v in row.items()), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Graphs between bags: found from embeddings, learned, or known, and what is done with them."""
