@@ -16,6 +16,7 @@ _HOME = {
     "Bag": "baggraph.data.bags",
     "BagGraph": "baggraph.data.graph",
     "Bags": "baggraph.data.bags",
+    "LearnedGraph": "baggraph.graphs.learned",
     "datasets": "baggraph.datasets",
     "errors": "baggraph.errors",
     "read": "baggraph.data.readers",
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from baggraph.data.bags import Bags as Bags
     from baggraph.data.graph import BagGraph as BagGraph
     from baggraph.data.readers import read as read
+    from baggraph.graphs.learned import LearnedGraph as LearnedGraph
 
 
 def __getattr__(name: str) -> Any:

@@ -77,7 +77,8 @@ def graph(
         typer.echo(json.dumps(facts, indent=2))
     else:
         for key, value in facts.items():
-            out.print(f"{key:<14}{escape(_readable(value))}")
+            share = key in ("certified", "recall") and value is not None
+            out.print(f"{key:<14}{f'{value:.1%}' if share else escape(_readable(value))}")
     if output is not None:
         _write(learned.graph_, output)
 

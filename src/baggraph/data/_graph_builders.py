@@ -14,7 +14,7 @@ from scipy.spatial import cKDTree
 
 from baggraph.data._columns import canonical_column
 from baggraph.data._graph_checks import bad_parameter, places, refuse_self_loops, refuse_weights, wrong
-from baggraph.data._spatial import _on_sphere
+from baggraph.data._spatial import on_sphere
 from baggraph.data._split_checks import is_count
 
 Index = NDArray[np.int64]
@@ -125,7 +125,7 @@ def _points(coords: Any, names: NDArray[Any], geographic: bool) -> Places:
         expected = "longitudes from -180 to 360 and latitudes from -90 to 90" if geographic else "finite coordinates"
         remedy = "correct it or leave that bag out"
         raise wrong(expected, f"{points[first].tolist()} for bag {names[first]!r}", remedy)
-    return _on_sphere(points) if geographic else points
+    return on_sphere(points) if geographic else points
 
 
 def _chord(kilometres: float) -> float:

@@ -81,10 +81,10 @@ def _points(stage: str, coords: Any, geographic: bool) -> NDArray[np.float64]:
         expected = "longitudes from -180 to 360 and latitudes from -90 to 90" if geographic else "finite coordinates"
         got = f"{points[first].tolist()} for {bag_at(first)}"
         raise bad_data(stage, expected, got, "correct it or leave that bag out")
-    return _on_sphere(points) if geographic else points / (np.abs(points).max(initial=0.0) or 1.0)
+    return on_sphere(points) if geographic else points / (np.abs(points).max(initial=0.0) or 1.0)
 
 
-def _on_sphere(degrees: NDArray[np.float64]) -> NDArray[np.float64]:
+def on_sphere(degrees: NDArray[np.float64]) -> NDArray[np.float64]:
     longitude, latitude = np.radians(degrees).T
     ring = np.cos(latitude)
     # Sines differ in the last digit between machines; 12 digits are a few micrometres on Earth.

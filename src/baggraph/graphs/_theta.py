@@ -17,7 +17,7 @@ def theta_from_neighbors(distances: torch.Tensor, n_neighbors: int) -> torch.Ten
     where they are finite, and theta is their geometric mean (Kalofolias & Perraudin 2019, section 4).
 
     >>> theta_from_neighbors(torch.tensor([[[1.0, 4.0, 9.0]]]), 2).tolist()
-    [0.20951312...]
+    [0.163364701...]
     """
     z = distances.to(torch.float64)
     k = min(n_neighbors, z.shape[-1])

@@ -34,9 +34,9 @@ CHOICES = {
 
 
 class LearnedGraph:
-    r"""A sparse weighted graph learned from embeddings, provably near the optimum of
+    """A sparse weighted graph learned from embeddings, provably near the optimum of
 
-    .. math:: \min_{w \ge 0}\; 2\theta\, z^\top w - \sum_i \log (Sw)_i + \|w\|^2,
+    ``2 theta z.w - sum_i log (S w)_i + ||w||^2``  over  ``w >= 0``,
 
     with z the squared distances of candidate pairs and S w the weighted degrees (Kalofolias 2016, How to learn a
     graph from smooth signals; Kalofolias & Perraudin 2019, Large scale graph learning from smooth signals).
