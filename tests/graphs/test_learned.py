@@ -278,7 +278,7 @@ def test_errors(options, Z, text):
 
 def test_trust_shrinks_distances_along_known_edges():
     Z = mixture(60)
-    far = BagGraph.from_edges([(str(i), str((i + 31) % 60)) for i in range(0, 29)], [str(i) for i in range(60)])
+    far = BagGraph.from_edges([(str(i), str((i + 31) % 60)) for i in range(29)], [str(i) for i in range(60)])
     weight = {t: LearnedGraph(4, observed=far, trust=t).fit(Z).graph_.adjacency[0, 31] for t in (0.0, 0.5, 1.0)}
     assert weight[0.0] == LearnedGraph(4).fit(Z).graph_.adjacency[0, 31]
     assert weight[1.0] > weight[0.5] >= weight[0.0]

@@ -121,7 +121,11 @@ def search_cells(
             start, stop = stop, stop + size
             parts = [slice(bounds[c], bounds[c + 1]) for c in cells.near[cell, : enough[cell]].tolist()]
             found = search(
-                asked.rows(start, stop), _joined(cells.points, parts), count, own=own, memory_bytes=memory_bytes
+                asked.rows(start, stop),
+                _joined(cells.points, parts),
+                count,
+                own_from=0 if own else None,
+                memory_bytes=memory_bytes,
             )
             ids = torch.cat([cells.order[part] for part in parts])[found[0][0]]
             rows = by_cell[start:stop]

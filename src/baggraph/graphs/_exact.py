@@ -25,13 +25,13 @@ def search(
     points: Points,
     count: int,
     *,
-    own: bool,
+    own_from: int | None,
     memory_bytes: int,
-    progress: Callable[[int], None] = lambda done: None,
+    progress: Callable[[int], None] | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The ``count`` nearest points of every query: places and squared distances (B, m, count), ties by place.
 
-    ``own`` says that query i is point i, which is then not a neighbour of itself.
+    Query i is point ``own_from + i``, which is then not a neighbour of itself, unless ``own_from`` is None.
     """
     sets, total, width = len(points.raw), queries.raw.shape[1], points.raw.shape[1]
     bytes_of_column = sets * points.raw.element_size()
@@ -41,11 +41,13 @@ def search(
     places = torch.empty(sets, total, count, dtype=torch.int64, device=points.raw.device)
     distances = torch.empty(sets, total, count, dtype=points.raw.dtype, device=points.raw.device)
     scratch = points.raw.new_empty(sets * rows * width)
-    for start in range(0, total, rows):
+    for start in range(0, total if count else 0, rows):
         stop = min(start + rows, total)
-        found = _nearest(queries.rows(start, stop), points, count, start if own else None, width, scratch)
+        own = None if own_from is None else own_from + start
+        found = _nearest(queries.rows(start, stop), points, count, own, width, scratch)
         places[:, start:stop], distances[:, start:stop] = found
-        progress(stop)
+        if progress is not None:
+            progress(stop)
     return places, distances
 
 
