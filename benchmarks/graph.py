@@ -1,9 +1,10 @@
 """Learned graphs: time by phase, degree, gap, recall; against the published iteration; many at once.
 
-python benchmarks/graph.py --n 1000000                 one graph, end to end
+python benchmarks/graph.py --n 10000 100000 1000000    end to end, and how time grows
 python benchmarks/graph.py --against-published         n = 1,000 and 2,000
 python benchmarks/graph.py --many                      100 graphs of 200 nodes in one call
 python benchmarks/graph.py --hard                      heavy tails and far outliers, n = 10,000
+python benchmarks/graph.py --devices                   the same graph from CPU and GPU, n = 100,000
 """
 
 from __future__ import annotations
@@ -58,10 +59,25 @@ def facts(learned: LearnedGraph, cpu: float, wall: float) -> dict[str, Any]:
     }
 
 
-def one(options: argparse.Namespace) -> list[dict[str, Any]]:
-    Z = mixture(options.n)
-    learned, cpu, wall = medians(lambda: LearnedGraph(10, 3, device=options.device).fit(Z), options.repeats)
-    return [facts(learned, cpu, wall)]
+def sizes(options: argparse.Namespace) -> list[dict[str, Any]]:
+    rows = []
+    for n in options.n:
+        Z = mixture(n)
+        maker = LearnedGraph(10, 3, device=options.device, knn=options.knn)
+        maker.fit(Z[:1000])  # what is loaded on first use
+        rows.append(facts(*medians(lambda Z=Z, maker=maker: maker.fit(Z), options.repeats)))
+    if len(rows) > 1:
+        n, wall = (np.log([row[key] for row in rows]) for key in ("n", "wall_s"))
+        rows.append({"wall_s_grows_as_n_to_the_power": round(float(np.polyfit(n, wall, 1)[0]), 3)})
+    return rows
+
+
+def devices(_: argparse.Namespace) -> list[dict[str, Any]]:
+    Z = mixture(100_000)
+    cpu, gpu = (LearnedGraph(10, 3, device=device, knn="exact").fit(Z) for device in ("cpu", "cuda"))
+    far = abs(cpu.graph_.adjacency - gpu.graph_.adjacency).max()
+    edges = {"edges_cpu": cpu.graph_.n_edges, "edges_gpu": gpu.graph_.n_edges}
+    return [{"n": len(Z), "largest_difference_of_a_weight": float(far)} | edges]
 
 
 def against_published(_: argparse.Namespace) -> list[dict[str, Any]]:
@@ -106,22 +122,25 @@ def many(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--n", type=int, default=10_000)
+    parser.add_argument("--n", type=int, nargs="+", default=[10_000])
+    parser.add_argument("--knn", default="auto")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--json", action="store_true")
-    for name in ("against-published", "hard", "many"):
+    for name in ("against-published", "hard", "many", "devices"):
         parser.add_argument(f"--{name}", action="store_true")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     warnings.simplefilter("ignore", category=UserWarning)
-    chosen = [
-        f
-        for f, asked in ((against_published, options.against_published), (hard, options.hard), (many, options.many))
-        if asked
-    ]
-    for function in chosen or [one]:
+    asked = {
+        against_published: options.against_published,
+        hard: options.hard,
+        many: options.many,
+        devices: options.devices,
+    }
+    chosen = [function for function, wanted in asked.items() if wanted]
+    for function in chosen or [sizes]:
         for row in function(options):
             print(json.dumps(row) if options.json else "  ".join(f"{k}={v}" for k, v in row.items()), flush=True)
 

@@ -41,12 +41,13 @@ def union(sources: torch.Tensor, targets: torch.Tensor, distances: torch.Tensor,
     ([0, 2, 3, 4], [1, 2, 0, 0], [4.0, 9.0, 4.0, 9.0])
     """
     proper = sources != targets
-    low, high = torch.minimum(sources, targets)[proper], torch.maximum(sources, targets)[proper]
-    key, order = torch.sort(low * n_nodes + high)
-    first = torch.ones_like(key, dtype=torch.bool)
-    first[1:] = key[1:] != key[:-1]
-    key, z = key[first], distances[proper][order[first]]
-    return from_half(key // n_nodes, key % n_nodes, z, n_nodes)
+    keys = (torch.minimum(sources, targets) * n_nodes + torch.maximum(sources, targets))[proper]
+    keys, order = torch.sort(keys)
+    first = torch.ones_like(keys, dtype=torch.bool)
+    first[1:] = keys[1:] != keys[:-1]
+    keys, z = keys[first], distances[proper][order[first]]
+    del order, first, proper  # of a million bags, a gigabyte that the next step can use
+    return from_half(keys // n_nodes, keys % n_nodes, z, n_nodes)
 
 
 def from_half(low: torch.Tensor, high: torch.Tensor, distances: torch.Tensor, n_nodes: int) -> Candidates:
@@ -54,17 +55,16 @@ def from_half(low: torch.Tensor, high: torch.Tensor, distances: torch.Tensor, n_
     up = torch.bincount(low, minlength=n_nodes)
     down = torch.bincount(high, minlength=n_nodes)
     starts = _starts(up + down)
-    by_high = torch.sort(high, stable=True).indices  # within one high, lows stay in rising order
-    # Row i holds its smaller neighbours first: they end where its larger ones begin.
-    shift_up = (starts[:-1] + down) - _starts(up)[:-1]
-    shift_down = starts[:-1] - _starts(down)[:-1]
-    place = torch.arange(len(low), device=low.device)
-    to_up = place + shift_up[low]
-    to_down = place + shift_down[high[by_high]]
     columns = torch.empty(2 * len(low), dtype=torch.int64, device=low.device)
     both = torch.empty(2 * len(low), dtype=distances.dtype, device=low.device)
-    columns[to_up], both[to_up] = high, distances
-    columns[to_down], both[to_down] = low[by_high], distances[by_high]
+    place = torch.arange(len(low), device=low.device)
+    # Row i holds its smaller neighbours first: they end where its larger ones begin.
+    entry = place + (starts[:-1] + down - _starts(up)[:-1])[low]
+    columns[entry], both[entry] = high, distances
+    del entry
+    rising, by_high = torch.sort(high, stable=True)  # within one high, lows stay in rising order
+    entry = place + (starts[:-1] - _starts(down)[:-1])[rising]
+    columns[entry], both[entry] = low[by_high], distances[by_high]
     return Candidates(starts, columns, both)
 
 
