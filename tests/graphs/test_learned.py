@@ -390,6 +390,8 @@ def test_ids_name_the_bags_and_progress_is_told():
     names = [f"s{i}" for i in range(10)]
     learned = LearnedGraph(2).fit(mixture(10), ids=names, progress=lambda phase, gap: told.append((phase, gap)))
     assert learned.graph_.ids.tolist() == names
+    assert told[0] == ("neighbours", 1.0)
+    assert told[-1][0] == "solve"
     assert told[-1][1] <= 1e-4
     assert set(learned.timings_) == {"neighbours", "candidates", "solve", "graph"}
 

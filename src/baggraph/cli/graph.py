@@ -40,6 +40,7 @@ def graph(
     observed: Annotated[Path | None, typer.Option(help="Edge table of a known graph.")] = None,
     trust: Annotated[float, typer.Option(help="How much known edges shrink distances, 0 to 1.")] = 0.0,
     tol: Annotated[float, typer.Option(help="Largest relative duality gap.")] = 1e-4,
+    knn: Annotated[str, typer.Option(help="Search of neighbours: auto, exact, ivf or hnsw.")] = "auto",
     certify: Annotated[str, typer.Option(help="no, check, or exact: the graph of all pairs.")] = "check",
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
@@ -69,6 +70,7 @@ def graph(
         trust=trust,
         tol=tol,
         certify=False if certify == "no" else certify,
+        knn=knn,
     )
     err.print(f"learning the graph of {len(Z):,} bags, {Z.shape[1]} dimensions")
     learned = maker.fit(np.asarray(Z), ids=ids, progress=_say if err.is_terminal else None)
@@ -110,8 +112,9 @@ def _embed(source: str, bag: str | None, target: str | None) -> tuple[Any, Any]:
     return (means - means.mean(axis=0)) / np.where(spread > 0, spread, 1.0), bags.ids
 
 
-def _say(phase: str, gap: float) -> None:
-    err.print(f"  {phase}: relative gap {gap:.1e}", end="\r")
+def _say(phase: str, number: float) -> None:
+    text = f"{phase}: {number:.0%} of the bags" if phase == "neighbours" else f"{phase}: relative gap {number:.1e}"
+    err.print(f"  {text:<40}", end="\r")
 
 
 def _facts(learned: LearnedGraph, asked: int) -> dict[str, Any]:

@@ -32,10 +32,10 @@ class Rows:
     n_nodes: int
     blocks: tuple[Block, ...]
 
-    def gather(self, potential: torch.Tensor) -> _Sweep:
+    def gather(self, potential: torch.Tensor) -> Sweep:
         """Start a pass: the potentials as the rows see them."""
         dtype = self.blocks[0].costs.dtype if self.blocks else potential.dtype
-        return _Sweep(self, torch.cat([potential.to(dtype), potential.new_full((1,), -torch.inf, dtype=dtype)]))
+        return Sweep(self, torch.cat([potential.to(dtype), potential.new_full((1,), -torch.inf, dtype=dtype)]))
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,9 @@ class Pass:
 
 
 @dataclass(frozen=True)
-class _Sweep:
+class Sweep:
+    """A pass over rows that see these potentials."""
+
     rows: Rows
     extended: torch.Tensor
 

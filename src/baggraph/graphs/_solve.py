@@ -18,7 +18,7 @@ import torch
 from baggraph.graphs._candidates import Candidates
 from baggraph.graphs._gap import measure, relative
 from baggraph.graphs._newton import newton
-from baggraph.graphs._rows import Rows, build
+from baggraph.graphs._rows import Pass, Rows, Sweep, build
 
 DAMPING = 0.7  # of a sweep; 0.5 never overshoots, since every term couples two nodes
 SAFE_DAMPING = 0.5
@@ -97,28 +97,38 @@ def _sweep(
 ) -> tuple[torch.Tensor, int]:
     """Damped sweeps over all nodes at once, until every graph is done or they stop helping."""
     n = len(start) // n_graphs
-    potential = _first_half_sweep(rows, start)
+
+    def distance_of(found: Pass, potential: torch.Tensor) -> torch.Tensor:
+        gap, objective, _ = measure(found, potential, n_graphs)
+        return relative(gap, objective, n)
+
+    return sweep(rows.gather, distance_of, start, tol, max_sweeps, progress)
+
+
+def sweep(
+    gather: Callable[[torch.Tensor], Sweep],
+    distance_of: Callable[[Pass, torch.Tensor], torch.Tensor],
+    start: torch.Tensor,
+    tol: float,
+    max_sweeps: int,
+    progress: Progress | None = None,
+) -> tuple[torch.Tensor, int]:
+    """Damped sweeps, where ``gather`` starts a pass and ``distance_of`` tells the relative gap (M,) of every graph."""
+    # One-node potentials may leave a node without an active pair, where the gap is infinite; this mends it.
+    potential = 0.5 * (start + gather(start).evaluate().improved)
     history: list[float] = []
     damping = DAMPING
-    for sweep in range(max_sweeps):
-        found = rows.gather(potential).evaluate()
-        gap, objective, _ = measure(found, potential, n_graphs)
-        distance = relative(gap, objective, n)
-        if progress is not None:
-            progress("solve", float(distance.max()))
-        if bool((distance <= tol).all()):
-            return potential, sweep + 1
+    for done in range(max_sweeps):
+        found = gather(potential).evaluate()
+        distance = distance_of(found, potential)
         history.append(float(distance.max()))
+        if progress is not None:
+            progress("solve", history[-1])
+        stalled = len(history) > STALL_SWEEPS and history[-1] >= STALL_FACTOR * history[-1 - STALL_SWEEPS]
+        if history[-1] <= tol or stalled:
+            return potential, done + 1
         if len(history) > 1 and history[-1] > history[-2] * 1.5:
             damping = SAFE_DAMPING
-        if len(history) > STALL_SWEEPS and history[-1] >= STALL_FACTOR * history[-1 - STALL_SWEEPS]:
-            return potential, sweep + 1
-        step = found.improved - potential
-        live = (distance > tol).repeat_interleave(n)
-        potential = torch.where(live, potential + damping * step, potential)
+        live = (distance > tol).repeat_interleave(len(start) // len(distance))
+        potential = torch.where(live, potential + damping * (found.improved - potential), potential)
     return potential, max_sweeps
-
-
-def _first_half_sweep(rows: Rows, start: torch.Tensor) -> torch.Tensor:
-    """One-node potentials may leave a node without an active pair, where the gap is infinite; this mends it."""
-    return 0.5 * (start + rows.gather(start).evaluate().improved)

@@ -19,16 +19,25 @@ def theta_from_neighbors(distances: torch.Tensor, n_neighbors: int) -> torch.Ten
     >>> theta_from_neighbors(torch.tensor([[[1.0, 4.0, 9.0]]]), 2).tolist()
     [0.163364701...]
     """
+    return theta_from_bounds(bounds_of_nodes(distances, n_neighbors))
+
+
+def bounds_of_nodes(distances: torch.Tensor, n_neighbors: int) -> torch.Tensor:
+    """Both bounds of every node, infinite where there is none, and the mean of its distances: (3, M, n)."""
     z = distances.to(torch.float64)
     k = min(n_neighbors, z.shape[-1])
     b = z[..., :k].sum(dim=-1)
-    upper = _mean_finite(_bound(k, z[..., k - 1], b))
-    if k == z.shape[-1]:  # all others are neighbours: any smaller theta does
-        theta = upper
-    else:
-        lower = _mean_finite(_bound(k, z[..., k], b))
-        theta = torch.where(torch.isfinite(upper), torch.sqrt(lower * upper), K1_FACTOR * lower)
-    theta = torch.where(torch.isfinite(theta), theta, 1 / z.mean(dim=(-2, -1)))
+    upper = _bound(k, z[..., k - 1], b)
+    # Where all others are neighbours, any theta below the upper bound does.
+    lower = upper if k == z.shape[-1] else _bound(k, z[..., k], b)
+    return torch.stack([lower, upper, z.mean(dim=-1)])
+
+
+def theta_from_bounds(bounds: torch.Tensor) -> torch.Tensor:
+    """Theta (M,) from the bounds (3, M, n) of all nodes."""
+    lower, upper = _mean_finite(bounds[0]), _mean_finite(bounds[1])
+    theta = torch.where(torch.isfinite(upper), torch.sqrt(lower * upper), K1_FACTOR * lower)
+    theta = torch.where(torch.isfinite(theta), theta, 1 / bounds[2].mean(dim=-1))
     if not bool(torch.isfinite(theta).all()):
         raise InvalidGraphError(
             "learned graph",

@@ -124,7 +124,8 @@ class LearnedGraph:
     def fit(self, Z: Any, *, ids: Any = None, progress: Progress | None = None) -> LearnedGraph:
         """Learn the graph of embeddings Z (n, d).
 
-        ``ids`` name the bags; ``progress(phase, relative_gap)`` is called after every iteration.
+        ``ids`` name the bags.  ``progress(phase, number)`` is called with the share of bags whose ``"neighbours"`` are
+        found, and with the relative gap after every iteration of ``"solve"`` and ``"newton"``.
         """
         return self._fit(Z, ids, None, progress)
 
@@ -140,7 +141,7 @@ class LearnedGraph:
         self._Z = embeddings(Z, self.device, self.precision)
         names = canonical_ids(ids, len(self._Z))
         self._refuse_other_bags(names, ids is not None)
-        neighbors = self._neighbors()
+        neighbors = self._neighbors(progress)
         clock.lap("neighbours")
         problem = self._pose(neighbors)
         order = None if neighbors.cells is None else torch.argsort(neighbors.cells, stable=True)
@@ -155,12 +156,13 @@ class LearnedGraph:
             self._warn()
         return self
 
-    def _neighbors(self) -> Neighbors:
+    def _neighbors(self, progress: Progress | None) -> Neighbors:
         return nearest(
             self._Z,
             max(self.n_neighbors * self.candidate_ratio, self.n_neighbors + 1),
             method=self.knn,
             random_state=self.random_state or 0,
+            progress=None if progress is None else lambda done, total: progress("neighbours", done / total),
         )
 
     def _pose(self, neighbors: Neighbors) -> Problem:
