@@ -81,11 +81,15 @@ def closest(name: str, known: Iterable[str]) -> str:
 
     >>> closest("musk", ["musk1", "fox"])
     "did you mean 'musk1'?"
+    >>> closest("FOX", ["musk1", "fox"])
+    "did you mean 'fox'?"
     >>> closest("zzz", ["musk1", "fox"])
     "choose from 'fox', 'musk1'"
     """
     choices = sorted(known)
+    plain = {choice.casefold(): choice for choice in choices}
     near = get_close_matches(str(name), choices, n=1, cutoff=0.6)
+    near = near or [plain[match] for match in get_close_matches(str(name).casefold(), plain, n=1, cutoff=0.6)]
     if near:
         return f"did you mean {near[0]!r}?"
     return "choose from " + name_some(choices, at_most=30)

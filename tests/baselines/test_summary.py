@@ -33,3 +33,9 @@ def test_summaries_equal_those_of_pandas():
 def test_an_unknown_statistic_is_answered_with_the_nearest():
     with pytest.raises(ParameterError, match=r"got 'meen'; did you mean 'mean'\?"):
         summarise(bg.Bags(np.eye(2), [0, 2]), ["meen"])
+
+
+@pytest.mark.parametrize("statistics", ["mean", [], ()])
+def test_statistics_are_a_list(statistics):
+    with pytest.raises(ParameterError, match="expected a list of statistics"):
+        summarise(bg.Bags(np.zeros((1, 1)), [0, 1]), statistics)

@@ -84,6 +84,17 @@ def test_get_tells_how_to_supply_what_is_missing(run, tmp_path):
     code, _, err = run("datasets", "get", "musk1", "--from-file", str(tmp_path / "musk1.mat"))
     assert code == 3
     assert "sha256" in err
+    code, _, err = run("datasets", "get", "musk1", "--from-file", str(tmp_path / "nowhere.mat"))
+    assert (code, err) == (
+        3,
+        f"error supply: expected a file, got none at {tmp_path / 'nowhere.mat'}; check the path\n",
+    )
+
+
+def test_get_refuses_an_unknown_kind_of_output_before_it_fetches(run, tmp_path):
+    code, out, err = run("datasets", "get", "musk1", "-o", str(tmp_path / "musk1.csv"))
+    assert (code, out) == (2, "")
+    assert "must end in .parquet or .npz" in err
 
 
 @pytest.mark.parametrize(

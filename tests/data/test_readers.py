@@ -68,8 +68,7 @@ def test_tables_of_every_kind_in_parts_of_any_size(tmp_path, monkeypatch, suffix
         TABLE.to_parquet(path)
     else:
         TABLE.to_csv(path, index=False, sep="\t" if "tsv" in suffix else ",")
-    monkeypatch.setattr(_sources, "CSV_ROWS", rows)
-    monkeypatch.setattr(_sources, "PARQUET_ROWS", rows)
+    monkeypatch.setattr(_sources, "_rows", lambda n_columns: rows)
     check_table(bg.read(path, **ROLES))
 
 
@@ -96,7 +95,7 @@ def test_floats_of_a_csv_come_back_exactly(tmp_path):
 
 
 def test_a_later_part_may_need_float64(tmp_path, monkeypatch):
-    monkeypatch.setattr(_sources, "CSV_ROWS", 2)
+    monkeypatch.setattr(_sources, "_rows", lambda n_columns: 2)
     frame = pd.DataFrame({"bag": ["a", "a", "b"], "f": [True, False, True], "g": [True, True, False]})
     (tmp_path / "t.csv").write_text("bag,f\na,True\na,False\nb,0.1\n")
     assert bg.read(tmp_path / "t.csv").instances.ravel().tolist() == [1.0, 0.0, 0.1]

@@ -110,10 +110,18 @@ def test_digits_are_the_same_on_any_machine():
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"n_bags": 1}, "n_bags at least 2, got 1"),
-        ({"bag_size": 0}, "bag_size at least 1, got 0"),
-        ({"witness_rate": 0}, r"witness_rate in \(0, 1\], got 0"),
-        ({"target": 10}, "target a digit from 0 to 9, got 10"),
+        ({"n_bags": 1}, "n_bags an integer of at least 2, got 1"),
+        ({"bag_size": 0}, "bag_size a finite number of at least 1, got 0"),
+        ({"witness_rate": 0}, "witness_rate a finite number above 0, got 0"),
+        ({"witness_rate": 1.5}, "witness_rate of at most 1, got 1.5"),
+        ({"witness_rate": float("nan")}, "witness_rate a finite number above 0, got nan"),
+        ({"bag_size_spread": -1.0}, "bag_size_spread a finite number of at least 0, got -1.0"),
+        ({"n_bags": 10.5}, "n_bags an integer of at least 2, got 10.5"),
+        ({"n_bags": True}, "n_bags an integer of at least 2, got True"),
+        ({"target": "9"}, "target an integer of at least 0, got '9'"),
+        ({"random_state": -1}, "random_state an integer of at least 0, got -1"),
+        ({"random_state": None}, "random_state an integer of at least 0, got None"),
+        ({"target": 10}, "target of at most 9, got 10"),
         ({"n_bags": 170, "bag_size": 12, "witness_rate": 0.01}, "at most 1617 images of other digits, each used once"),
         ({"witness_rate": 1.0}, "at most 180 images of the target digit, each used once"),
     ],
@@ -131,8 +139,12 @@ def test_the_signal_of_synthetic_bags_is_smooth_on_their_graph():
     means = np.add.reduceat(bags.instances[:, 0], bags.offsets[:-1]) / bags.sizes
     assert np.corrcoef(bags.y, means)[0, 1] > 0.8
     assert (np.diff(adjacency.indptr) >= 4).all()
-    with pytest.raises(ParameterError, match="n_bags > n_neighbors"):
+    with pytest.raises(ParameterError, match="n_bags an integer of at least 5, got 4"):
         datasets.load("synthetic", n_bags=4, n_neighbors=4)
+    for options in ({"smoothness": 0}, {"smoothness": float("nan")}, {"noise": float("inf")}, {"bag_size": 2.5}):
+        name = next(iter(options))
+        with pytest.raises(ParameterError, match=rf"synthetic: expected {name} "):
+            datasets.load("synthetic", **options)
 
 
 # ---------------------------------------------------------------------- the benchmark, made

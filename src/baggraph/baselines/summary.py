@@ -27,6 +27,9 @@ def summarise(bags: Bags, statistics: Sequence[str] = ("mean",)) -> NDArray[np.f
     >>> summarise(bags, ["mean", "max"]).tolist()
     [[2.0, 3.0], [5.0, 5.0]]
     """
+    if isinstance(statistics, str) or not len(statistics):
+        got, remedy = repr(statistics), 'pass some, as in ["mean", "max"]'
+        raise ParameterError("summarise", expected="a list of statistics", got=got, remedy=remedy)
     for name in statistics:
         if name not in STATISTICS:
             remedy = closest(name, STATISTICS)

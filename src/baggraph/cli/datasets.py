@@ -73,6 +73,8 @@ def get(
     from baggraph import datasets
     from baggraph.data.readers import write
 
+    if output is not None and output.suffix.lower() not in (".parquet", ".npz"):
+        raise typer.BadParameter("the output must end in .parquet or .npz", param_hint="-o")
     if from_file is not None:
         err.print(f"placed {escape(str(datasets.supply_by_hand(name, from_file)))}")
     with download_progress(name) as progress:

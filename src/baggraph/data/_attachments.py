@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from baggraph.data._columns import Column, canonical_column, canonical_names, frozen, same_column
+from baggraph.data._columns import Column, as_array, canonical_column, canonical_names, frozen, same_column
 from baggraph.errors import InvalidBagsError, name_some
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("y", "ids", "feature_names", "instance_names", "instance_y", "coords")
 GROUPS = ("splits", "bag_info", "instance_info")
+MOST = int(np.iinfo(np.int16).max)
 
 
 def canonical(bags: Bags) -> dict[str, Any]:
@@ -41,8 +42,8 @@ def canonical(bags: Bags) -> dict[str, Any]:
         "feature_names": _feature_names(bags.feature_names, bags.n_features),
         "coords": _coords(column(bags.coords, "coordinates", n_bags, bag_name), bags.ids),
         "splits": _splits(bags.splits, n_bags),
-        "bag_info": _info(bags.bag_info, n_bags, bag_name),
-        "instance_info": _info(bags.instance_info, n_instances, row_name),
+        "bag_info": _info(bags.bag_info, "bag_info", n_bags, bag_name),
+        "instance_info": _info(bags.instance_info, "instance_info", n_instances, row_name),
         "metadata": _metadata(bags.metadata),
     }
 
@@ -90,22 +91,36 @@ def _refuse_other_graph(bags: Bags) -> None:
 
 def _splits(splits: Mapping[str, Any], n_bags: int) -> Mapping[str, Any]:
     result = {}
-    for name, folds in splits.items():
-        array = np.atleast_2d(np.asarray(folds))
-        if array.ndim != 2 or array.shape[1] != n_bags or array.dtype.kind not in "iu" or array.min() < -1:
+    for name, folds in _by_name(splits, "splits").items():
+        array = np.atleast_2d(as_array(folds, f"the splits {name!r}"))
+        fits = array.ndim == 2 and array.shape[1] == n_bags and array.dtype.kind in "iu" and array.size
+        if not fits or array.min() < -1:
             got = f"{array.dtype} of shape {array.shape} for {name!r}"
             raise _wrong(f"splits as fold numbers from -1, shape (repeats, {n_bags})", got, "number the folds from 0")
-        result[str(name)] = frozen(array.astype(np.int16))
+        if array.max() > MOST:
+            raise _wrong(f"fold numbers up to {MOST}", f"{array.max()} for {name!r}", "number the folds from 0")
+        result[name] = frozen(array.astype(np.int16))
     return MappingProxyType(result)
 
 
-def _info(info: Mapping[str, Any], count: int, name_of: Callable[[int], str]) -> Mapping[str, Any]:
-    return MappingProxyType({str(k): canonical_column(v, str(k), count, name_of) for k, v in info.items()})
+def _info(info: Mapping[str, Any], what: str, count: int, name_of: Callable[[int], str]) -> Mapping[str, Any]:
+    named = _by_name(info, what)
+    return MappingProxyType({name: canonical_column(v, name, count, name_of) for name, v in named.items()})
+
+
+def _by_name(values: Mapping[str, Any], what: str) -> dict[str, Any]:
+    """A dict with names for keys; numbers become text, as a file would make them."""
+    if not isinstance(values, Mapping):
+        raise _wrong(f"{what} by name", f"a {type(values).__name__}", 'pass a dict such as {"name": [...]}')
+    named = {str(key): value for key, value in values.items()}
+    if len(named) < len(values):
+        raise _wrong(f"unique names in {what}", "a number and the same number as text", "rename one of them")
+    return named
 
 
 def _metadata(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
     try:
-        return MappingProxyType(json.loads(json.dumps(dict(metadata))))
+        return MappingProxyType(json.loads(json.dumps(dict(metadata), allow_nan=False)))
     except (TypeError, ValueError) as error:
         raise _wrong("metadata that JSON can hold", str(error), "use text, numbers, lists and dicts") from error
 

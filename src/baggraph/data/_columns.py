@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,8 @@ from baggraph.errors import InvalidBagsError, name_some
 
 Column = NDArray[Any]
 EXACT = 2**53  # float64 holds every integer up to here
+LARGEST = 2**63 - 1
+NUMBERS = (bool, int, float, np.integer, np.floating, np.bool_)
 
 
 def frozen(array: Column) -> Column:
@@ -32,8 +34,10 @@ def canonical_names(names: Any, what: str, count: int, per: str) -> Column:
     ['3', '4']
     """
     # Straight from a list to objects: numpy's own text type drops trailing NULs and turns 1 into "1".
-    values = names.tolist() if hasattr(names, "tolist") else list(names)
-    if len(values) != count or np.ndim(names) != 1:
+    dates = getattr(getattr(names, "dtype", None), "kind", "") in "mM"  # tolist would make plain integers of them
+    flat = np.ndim(names) == 1
+    values = [] if not flat else list(names) if dates else names.tolist() if hasattr(names, "tolist") else list(names)
+    if len(values) != count or not flat:
         raise InvalidBagsError(
             "bags",
             expected=f"one of {what} a {per} ({count})",
@@ -47,8 +51,8 @@ def _names(values: list[Any], what: str, per: str) -> Column:
     result = np.empty(len(values), dtype=object)
     for position, value in enumerate(values):
         if isinstance(value, bytes):
-            value = value.decode("utf-8", errors="replace")
-        if isinstance(value, bool) or not isinstance(value, str | int | np.integer) or value == "":
+            value = value.decode("utf-8", errors="surrogateescape")
+        if isinstance(value, bool | np.timedelta64) or not isinstance(value, str | int | np.integer) or value == "":
             shown = "an empty string" if isinstance(value, str) else repr(value)
             raise InvalidBagsError(
                 "bags",
@@ -121,7 +125,7 @@ def canonical_column(
     >>> canonical_column([1, None], "label", 2, str).tolist()
     [1.0, nan]
     """
-    array = values if isinstance(values, np.ndarray) else np.asarray(_materialise(values))
+    array = _materialise(values, what)
     if array.ndim not in (1, 2) or array.shape[0] != count or (array.ndim == 2 and array.shape[1] == 0):
         raise InvalidBagsError(
             "bags",
@@ -138,14 +142,55 @@ def canonical_column(
     return frozen(array)
 
 
-def _materialise(values: Any) -> Any:
-    """Keep mixed Python lists as objects, so that numpy does not turn [1, 'a'] into text."""
+def _materialise(values: Any, what: str) -> Column:
+    """An array of anything that has an order; lists stay objects, so that numpy does not turn [1, 'a'] into text."""
+    if isinstance(values, np.ma.MaskedArray):
+        objects = values.data.astype(object)
+        objects[np.ma.getmaskarray(values)] = None
+        return np.asarray(objects)
     if hasattr(values, "to_numpy"):
-        return values.to_numpy()
+        return from_pandas(values)
+    if hasattr(values, "__array__"):
+        return as_array(values, what)
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable) or not _ordered(values):
+        raise InvalidBagsError(
+            "bags",
+            expected=f"a sequence of {what}",
+            got=f"a {type(values).__name__}",
+            remedy=f"pass one {what} each, in the order of the bags",
+        )
     values = list(values)
     scalar = all(isinstance(v, str | bytes) or not isinstance(v, Sequence | np.ndarray) for v in values)
-    numbers = all(isinstance(v, bool | int | float | np.number | np.bool_) for v in values)
-    return np.array(values, dtype=object) if scalar and not numbers else values
+    return np.array(values, dtype=object) if scalar else as_array(values, what)
+
+
+def from_pandas(values: Any) -> Column:
+    """The array of a column; pandas' own types as objects, as to_numpy rounds long integers beside missing ones.
+
+    >>> import pandas as pd
+    >>> from_pandas(pd.array([1, None], dtype="Int64")).tolist()
+    [1, <NA>]
+    """
+    kind = getattr(values, "dtype", None)
+    own = kind is not None and not isinstance(kind, np.dtype)
+    return np.asarray(values.to_numpy(dtype=object) if own else values.to_numpy())
+
+
+def as_array(values: Any, what: str) -> Column:
+    """``numpy.asarray``, with an error where rows differ in length."""
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise InvalidBagsError(
+            "bags",
+            expected=f"{what} in rows of one length",
+            got="rows of several lengths",
+            remedy="fill in or cut off, so that all are equally long",
+        ) from error
+
+
+def _ordered(values: Any) -> bool:
+    return not isinstance(values, Set) or hasattr(values, "mapping")  # views of a dict keep its order
 
 
 def _bad_value(what: str, expected: str, got: str, where: str) -> InvalidBagsError:
@@ -162,6 +207,10 @@ def _from_numbers(array: Column, what: str, name_of: Callable[[int], str]) -> Co
     if kind == "O" or (kind == "b" and array.ndim == 1):
         return array
     if array.ndim == 2 and kind in "biuf":
+        long = (array > EXACT) | (array < -EXACT) if kind in "iu" else np.zeros(array.shape, bool)
+        if long.any():
+            row = int(np.argmax(long.any(axis=1)))
+            raise _bad_value(what, "integers up to 2**53 in a matrix", repr(int(array[long][0])), name_of(row))
         return array.astype(np.float64)
     if kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
         raise _bad_value(what, "an integer below 2**63", "a larger one", name_of(int(array.argmax())))
@@ -175,7 +224,7 @@ def _from_numbers(array: Column, what: str, name_of: Callable[[int], str]) -> Co
 def _from_objects(array: Column, what: str, name_of: Callable[[int], str]) -> Column:
     if array.ndim == 2:
         return _matrix_from_objects(array, what, name_of)
-    values = array.tolist()
+    values = [v.decode("utf-8", errors="surrogateescape") if isinstance(v, bytes) else v for v in array.tolist()]
     missing = np.fromiter((is_missing(v) for v in values), dtype=bool, count=len(values))
     present = [v for v in values if not is_missing(v)]
     if all(isinstance(v, str) for v in present):  # also where all are missing: text or number, nobody knows
@@ -183,23 +232,36 @@ def _from_objects(array: Column, what: str, name_of: Callable[[int], str]) -> Co
         _refuse_broken_text(text, what)
         return text
     for position, value in enumerate(values):
-        if not missing[position] and not isinstance(value, bool | int | float | np.number | np.bool_):
-            kind = "text" if isinstance(value, str) else f"a {type(value).__name__}"
-            raise _bad_value(what, "values of one kind", f"{kind} among numbers: {value!r}", name_of(position))
+        if not missing[position] and not isinstance(value, NUMBERS):
+            expected, got = "values of one kind", f"text among numbers: {str(value)!r}"
+            if not isinstance(value, str):
+                expected, got = "numbers, booleans or text", f"{value!r} of type {type(value).__name__}"
+            raise _bad_value(what, expected, got, name_of(position))
+    _refuse_long_integers(values, missing, what, name_of)
     if not missing.any():
         return np.array(present)
-    for position, value in enumerate(values):
-        if not missing[position] and isinstance(value, int) and abs(value) > EXACT:
-            raise _bad_value(what, "an integer up to 2**53 where others are missing", repr(value), name_of(position))
     return np.array([np.nan if m else float(v) for v, m in zip(values, missing, strict=True)])
+
+
+def _refuse_long_integers(values: list[Any], missing: Any, what: str, name_of: Callable[[int], str]) -> None:
+    """Integers stay integers where all are; beside a gap or a fraction they become float64, which would round."""
+    stay = not missing.any() and not any(isinstance(v, float | np.floating) for v in values)
+    limit = LARGEST if stay else EXACT
+    expected = "an integer below 2**63" if stay else "an integer up to 2**53 where others are missing or fractions"
+    for position, value in enumerate(values):
+        if not missing[position] and isinstance(value, int | np.integer) and abs(int(value)) > limit:
+            raise _bad_value(what, expected, repr(int(value)), name_of(position))
 
 
 def _matrix_from_objects(array: Column, what: str, name_of: Callable[[int], str]) -> Column:
     result = np.empty(array.shape, dtype=np.float64)
     for position, row in enumerate(array.tolist()):
         for column, value in enumerate(row):
-            if not is_missing(value) and (isinstance(value, str) or not np.isscalar(value)):
-                raise _bad_value(what, "numbers in every column", repr(value), f"{name_of(position)}, column {column}")
+            where = f"{name_of(position)}, column {column}"
+            if not is_missing(value) and not isinstance(value, NUMBERS):
+                raise _bad_value(what, "numbers in every column", repr(value), where)
+            if isinstance(value, int | np.integer) and abs(int(value)) > EXACT:
+                raise _bad_value(what, "integers up to 2**53 in a matrix", repr(int(value)), where)
             result[position, column] = np.nan if is_missing(value) else value
     return result
 

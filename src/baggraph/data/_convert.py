@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from baggraph.data._columns import is_missing, missing_mask
+from baggraph.data._columns import EXACT, as_array, is_missing, missing_mask
+from baggraph.data._describe import plural
+from baggraph.data._instances import refuse_inexact, unmasked
 from baggraph.data.bags import Bags
 from baggraph.data.graph import BagGraph
 from baggraph.errors import InvalidBagsError, MissingDependencyError
@@ -29,9 +31,9 @@ class TorchBags(NamedTuple):
 
 def from_list(arrays: Sequence[Any], y: Any = None, **more: Any) -> Bags:
     """See :meth:`Bags.from_list`."""
-    if not len(arrays):
+    parts = [a if sp.issparse(a) else as_array(unmasked(a), "a bag") for a in arrays]
+    if not parts:
         raise _wrong("at least one bag", "an empty list", "pass one 2-D array a bag")
-    parts = [a if sp.issparse(a) else np.asarray(a) for a in arrays]
     names = more["ids"] if more.get("ids") is not None else range(len(parts))
     width = next((p.shape[1] for p in parts if p.ndim == 2), None)
     for name, part in zip(names, parts, strict=False):
@@ -40,6 +42,7 @@ def from_list(arrays: Sequence[Any], y: Any = None, **more: Any) -> Bags:
         if part.shape[1] != width:
             got = f"{part.shape[1]} features in bag {str(name)!r} after {width} in those before"
             raise _wrong("the same features in every bag", got, "give all bags the same columns")
+        refuse_inexact(np.asarray(part.data) if sp.issparse(part) else part, f" in bag {str(name)!r}")
     offsets = np.concatenate([[0], np.cumsum([p.shape[0] for p in parts])])
     if any(sp.issparse(p) for p in parts):
         return Bags(sp.csr_array(sp.vstack([sp.csr_array(p) for p in parts])), offsets, y, **more)
@@ -50,6 +53,9 @@ def from_list(arrays: Sequence[Any], y: Any = None, **more: Any) -> Bags:
 
 def concat(parts: Sequence[Bags]) -> Bags:
     """See :meth:`Bags.concat`."""
+    strangers = [part for part in parts if not isinstance(part, Bags)]
+    if strangers:
+        raise _wrong("a list of Bags", f"a {type(strangers[0]).__name__} in it", "pass several sets of bags")
     if not len(parts):
         raise _wrong("at least one set of bags", "none", "pass a list of Bags")
     first = parts[0]
@@ -57,10 +63,10 @@ def concat(parts: Sequence[Bags]) -> Bags:
         _refuse_mixture(first, part)
     many: dict[str, Any] = {}
     for name in ("y", "ids", "instance_names", "instance_y", "coords"):
-        many[name] = None if getattr(first, name) is None else _stack([getattr(p, name) for p in parts])
+        many[name] = None if getattr(first, name) is None else _stack([getattr(p, name) for p in parts], name)
     for name in ("bag_info", "instance_info"):
-        many[name] = {key: _stack([getattr(p, name)[key] for p in parts]) for key in getattr(first, name)}
-    many["splits"] = {key: np.concatenate([p.splits[key] for p in parts], axis=1) for key in first.splits}
+        many[name] = {key: _stack([getattr(p, name)[key] for p in parts], key) for key in getattr(first, name)}
+    many["splits"] = {key: _stack([p.splits[key].T for p in parts], key).T for key in first.splits}
     if first.graph is not None:
         adjacency = sp.csr_array(sp.block_diag([p.graph.adjacency for p in parts if p.graph is not None]))
         many["graph"] = BagGraph(adjacency, many["ids"])
@@ -75,11 +81,17 @@ def concat(parts: Sequence[Bags]) -> Bags:
     )
 
 
-def _stack(arrays: list[Any]) -> Any:
+def _stack(arrays: list[Any], what: str) -> Any:
     if len({a.dtype.kind == "O" for a in arrays}) > 1:
         got = "text in one set and numbers in another"
-        raise _wrong("labels of one kind in all sets", got, "convert them with replace(y=...)")
-    return np.concatenate(arrays)
+        raise _wrong(f"{what!r} of one kind in all sets", got, f"convert them with replace({what}=...)")
+    if len({a.shape[1:] for a in arrays}) > 1:
+        got = " and ".join("a vector" if a.ndim == 1 else plural(a.shape[1], "column") for a in arrays)
+        raise _wrong(f"{what!r} with as many columns in all sets", got, "bring them into one form first")
+    whole = np.concatenate(arrays)
+    if whole.dtype.kind == "f" and any(a.dtype.kind == "i" and (np.abs(a) > EXACT).any() for a in arrays):
+        raise _wrong(f"{what!r} up to 2**53 beside real numbers", "a longer integer", "convert them to text")
+    return whole
 
 
 def _refuse_mixture(first: Bags, part: Bags) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from baggraph.data._columns import EXACT, frozen
+from baggraph.data._columns import EXACT, as_array, frozen
 from baggraph.errors import InvalidBagsError, ParameterError, closest
 
 Instances = Any  # an ndarray, memmap or csr_array; NumPy and SciPy share no useful base class
@@ -25,7 +25,7 @@ def canonical_instances(raw: Any) -> Instances:
     """
     if sp.issparse(raw):
         return _canonical_csr(raw)
-    array = raw if isinstance(raw, np.memmap) else np.asarray(raw)
+    array = raw if isinstance(raw, np.memmap) else as_array(unmasked(raw), "instances")
     if array.ndim != 2:
         raise _wrong("a 2-D array (instances, features)", f"shape {array.shape}", "reshape it, or use Bags.from_list")
     if array.shape[1] == 0:
@@ -35,6 +35,25 @@ def canonical_instances(raw: Any) -> Instances:
     if array.dtype == dtype and (isinstance(array, np.memmap) or not array.flags.writeable):
         return frozen(array)
     return frozen(np.array(array, dtype=dtype, order="C"))
+
+
+def unmasked(raw: Any) -> Any:
+    """The block itself; of a masked array, its values with NaN where they are masked.
+
+    >>> unmasked(np.ma.masked_array([[1, 2]], mask=[[True, False]]))
+    array([[nan,  2.]])
+    """
+    if not np.ma.isMaskedArray(raw) or not np.ma.is_masked(raw):
+        return np.asarray(raw) if np.ma.isMaskedArray(raw) else raw
+    refuse_inexact(raw.compressed())
+    return np.ma.filled(raw.astype(target_dtype(raw.dtype)), np.nan)
+
+
+def frozen_again(instances: Instances) -> Instances:
+    """A block as it comes out of a pickle, which loses the lock and the file behind a memory map."""
+    if sp.issparse(instances):
+        return freeze_csr(instances)
+    return frozen(np.asarray(instances))
 
 
 def refuse_inexact(numbers: NDArray[Any], where: str = "") -> None:
@@ -62,7 +81,12 @@ def _canonical_csr(raw: Any) -> sp.csr_array:
     dtype = target_dtype(raw.dtype)
     refuse_inexact(np.asarray(raw.data))
     matrix = sp.csr_array(raw, dtype=dtype, copy=True)
+    try:
+        matrix.check_format(full_check=True)
+    except ValueError as error:
+        raise _wrong("a sparse matrix in order", str(error), "build it anew from its rows and columns") from error
     matrix.sum_duplicates()
+    matrix.eliminate_zeros()
     return freeze_csr(matrix)
 
 
@@ -164,12 +188,15 @@ def fill_missing(raw: Any, missing: str) -> tuple[Any, int]:
         choices = closest(missing, ("error", "impute"))
         raise ParameterError("bags", expected="missing='error' or 'impute'", got=repr(missing), remedy=choices)
     if isinstance(raw, np.memmap):
-        raise _wrong("an array in memory to impute", "a memory map", "impute while reading, or before mapping it")
+        raise _wrong("an array in memory to impute", "a memory map", "fill the gaps in the file, or raise memory_limit")
     if sp.issparse(raw):
         # An explicit NaN of a sparse block is one cell of a column whose other cells are mostly zero.
-        matrix = sp.csc_array(raw, copy=True)
+        matrix = sp.csc_array(_canonical_csr(raw))
         return _impute_csc(matrix)
-    array = np.array(raw, dtype=target_dtype(np.asarray(raw).dtype))
+    raw = as_array(unmasked(raw), "instances")
+    dtype = target_dtype(raw.dtype)
+    refuse_inexact(raw)
+    array = np.array(raw, dtype=dtype)
     holes = np.isnan(array)
     for column in np.flatnonzero(holes.any(axis=0)):
         array[holes[:, column], column] = _median(array[~holes[:, column], column], int(column))

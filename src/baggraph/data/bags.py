@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from baggraph.data import _attachments as attachments
 from baggraph.data import _columns as columns
 from baggraph.data import _instances as blocks
+from baggraph.data._choosing import positions
 from baggraph.data._describe import describe
 from baggraph.data.graph import BagGraph
-from baggraph.errors import InvalidBagsError, ParameterError, closest, name_some
+from baggraph.errors import InvalidBagsError, ParameterError, closest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -207,6 +208,9 @@ class Bags:
             return self._slice(*key.indices(len(self)))
         return self.take(key)
 
+    def __contains__(self, bag_id: object) -> bool:
+        return isinstance(bag_id, str) and bag_id in self._place
+
     def _bag(self, position: int) -> Bag:
         rows = slice(int(self.offsets[position]), int(self.offsets[position + 1]))
         pick = [None if whole is None else whole[rows] for whole in (self.instance_names, self.instance_y)]
@@ -228,34 +232,13 @@ class Bags:
         >>> bags.take([2, 0]).ids.tolist(), bags.take(["b"]).ids.tolist(), bags[bags.ids > "a"].ids.tolist()
         (['c', 'a'], ['b'], ['b', 'c'])
         """
-        index = self._positions(which)
-        if not len(index):
-            raise _wrong("at least one bag to take", "none", "check the mask or the list of bags")
-        if len(np.unique(index)) < len(index):
-            raise _wrong("every bag at most once", "repeated positions", "use Bags.concat with new ids to repeat bags")
+        index = positions(which, len(self), self._place)
         rows, offsets = blocks.gather_rows(self.offsets, index)
         return self._pick(index, rows, offsets)
 
-    def _positions(self, which: Any) -> NDArray[np.int64]:
-        array = np.asarray(which) if len(which) else np.zeros(0, np.int64)
-        if array.dtype.kind in "UO" and array.ndim == 1:
-            unknown = [name for name in array.tolist() if name not in self._place]
-            if unknown:
-                raise _wrong("ids of bags", name_some(unknown), "look at bags.ids")
-            return np.array([self._place[name] for name in array.tolist()], dtype=np.int64)
-        if array.dtype.kind == "b" and array.shape == (len(self),):
-            return np.flatnonzero(array)
-        if array.dtype.kind not in "iu" or array.ndim != 1:
-            got = f"{array.dtype} of shape {array.shape}"
-            raise _wrong(f"positions, ids or a mask of {len(self)} booleans", got, "pass one flat sequence")
-        outside = array[(array < -len(self)) | (array >= len(self))]
-        if len(outside):
-            raise IndexError(f"bags: expected positions below {len(self)}, got {outside[0]}; count from 0")
-        return array.astype(np.int64) % len(self)
-
     def _pick(self, index: Any, rows: Any, offsets: NDArray[np.int64]) -> Bags:
         """Bags at ``index`` whose instances are ``rows``: nothing to check, everything was."""
-        positions = np.arange(len(self))[index]
+        chosen = np.arange(len(self))[index]
 
         def of(whole: Any, where: Any) -> Any:
             return None if whole is None else columns.frozen(whole[where])
@@ -268,7 +251,7 @@ class Bags:
             instance_names=of(self.instance_names, rows),
             instance_y=of(self.instance_y, rows),
             coords=of(self.coords, index),
-            graph=None if self.graph is None else self.graph.take(positions),
+            graph=None if self.graph is None else self.graph.take(chosen),
             splits=MappingProxyType({k: columns.frozen(v[:, index]) for k, v in self.splits.items()}),
             bag_info=MappingProxyType({k: of(v, index) for k, v in self.bag_info.items()}),
             instance_info=MappingProxyType({k: of(v, rows) for k, v in self.instance_info.items()}),
@@ -381,11 +364,14 @@ class Bags:
         return {k: dict(v) if isinstance(v, MappingProxyType) else v for k, v in state.items()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._set(**{k: MappingProxyType(v) if isinstance(v, dict) else v for k, v in state.items()})
+        def locked(value: Any) -> Any:
+            if isinstance(value, dict):
+                return MappingProxyType({key: locked(item) for key, item in value.items()})
+            return columns.frozen(value) if isinstance(value, np.ndarray) else value
+
+        metadata = MappingProxyType(state["metadata"])
+        instances = blocks.frozen_again(state["instances"])
+        self._set(**{**{k: locked(v) for k, v in state.items()}, "instances": instances, "metadata": metadata})
 
     def __repr__(self) -> str:
         return describe(self)
-
-
-def _wrong(expected: str, got: str, remedy: str) -> InvalidBagsError:
-    return InvalidBagsError("bags", expected=expected, got=got, remedy=remedy)

@@ -289,6 +289,6 @@ class BagGraph:
 
     def __repr__(self) -> str:
         counts = [(self.n_edges, "edge"), (self.n_components, "component"), (len(self.isolates), "isolate")]
-        edges, parts, alone = (f"{n} {word}" + ("" if n == 1 else "s") for n, word in counts)
+        edges, parts, alone = (f"{n:,} {word}" + ("" if n == 1 else "s") for n, word in counts)
         mean = self.neighbor_counts.sum() / max(len(self), 1)
-        return f"BagGraph: {len(self)} bags, {edges}, mean degree {mean:.1f}, {parts}, {alone}"
+        return f"BagGraph: {len(self):,} bags, {edges}, mean degree {mean:.1f}, {parts}, {alone}"

@@ -81,6 +81,8 @@ def grouped_folds(groups: Any, *, folds: int = 10, repeats: int = 1, random_stat
     [[1, 1, 0, 0, 0]]
     """
     stage = "grouped folds"
+    if isinstance(groups, Bags) or not hasattr(groups, "__len__"):
+        raise bad_data(stage, "one group a bag", f"a {type(groups).__name__}", "pass a flat sequence")
     column = canonical_column(groups, "group", len(groups), bag_at)
     if column.ndim != 1:
         raise bad_data(stage, "one group a bag", f"shape {column.shape}", "pass a flat sequence")
@@ -198,6 +200,8 @@ def published(bags: Bags, name: str | None = None) -> Folds:
 def _labelled(stage: str, y: Any) -> tuple[NDArray[Any], Index]:
     """Labels in canonical form, and where they are present."""
     given = [] if y is None else y
+    if isinstance(y, Bags) or not hasattr(given, "__len__"):
+        raise bad_data(stage, "one label a bag", f"a {type(y).__name__}", "pass the labels, as in bags.y")
     labels = canonical_column(given, "label", len(given), bag_at, finite=True)
     where = np.flatnonzero(~missing_mask(labels)) if len(labels) else np.zeros(0, dtype=np.int64)
     if not len(where):

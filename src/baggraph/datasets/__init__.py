@@ -129,9 +129,11 @@ def supply_by_hand(name: str, source: Path) -> Path:
     files = card(name).files
     if not files:
         raise ParameterError("supply", expected="a set with files", got=repr(name), remedy="just load it")
+    if not source.is_file():
+        raise DataFileError("supply", expected="a file", got=f"none at {source}", remedy="check the path")
     named = [file for file in files if Path(file.path).name == source.name]
-    known = sha256_of(source) if source.is_file() else None
-    same = [file for file in files if known is not None and file.sha256 == known]
+    known = sha256_of(source)
+    same = [file for file in files if file.sha256 == known]
     if not same and not named and len(files) > 1:
         raise ParameterError(
             "supply",

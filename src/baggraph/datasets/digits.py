@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from baggraph.data.bags import Bags
-from baggraph.datasets._keys import keys
+from baggraph.datasets._keys import check_option, keys
 from baggraph.datasets.cards import Card, Counts
 from baggraph.errors import ParameterError
 
@@ -43,7 +43,7 @@ def build(
     from sklearn.datasets import load_digits
 
     images, digits = load_digits(return_X_y=True)
-    _check(n_bags, bag_size, witness_rate, target)
+    _check(n_bags, bag_size, bag_size_spread, witness_rate, target, random_state)
     uniform = keys(random_state, "sizes", (2, n_bags))
     normal = np.sqrt(-2 * np.log(1 - uniform[0])) * np.cos(2 * np.pi * uniform[1])
     sizes = np.maximum(1, np.rint(bag_size + bag_size_spread * normal)).astype(np.int64)
@@ -62,16 +62,20 @@ def build(
     )
 
 
-def _check(n_bags: int, bag_size: float, witness_rate: float, target: int) -> None:
-    for name, value, allowed, ok in (
-        ("n_bags", n_bags, "at least 2", n_bags >= 2),
-        ("bag_size", bag_size, "at least 1", bag_size >= 1),
-        ("witness_rate", witness_rate, "in (0, 1]", 0 < witness_rate <= 1),
-        ("target", target, "a digit from 0 to 9", target in range(10)),
-    ):
-        if not ok:
+def _check(
+    n_bags: int, bag_size: float, bag_size_spread: float, witness_rate: float, target: int, random_state: int
+) -> None:
+    stage = "digits-bags"
+    check_option(stage, "n_bags", n_bags, whole=True, least=2)
+    check_option(stage, "bag_size", bag_size, least=1)
+    check_option(stage, "bag_size_spread", bag_size_spread, least=0)
+    check_option(stage, "random_state", random_state, whole=True, least=0)
+    check_option(stage, "target", target, whole=True, least=0)
+    check_option(stage, "witness_rate", witness_rate, above=0)
+    for name, value, most in (("witness_rate", witness_rate, 1), ("target", target, 9)):
+        if value > most:
             raise ParameterError(
-                "digits-bags", expected=f"{name} {allowed}", got=repr(value), remedy="change that option"
+                stage, expected=f"{name} of at most {most}", got=repr(value), remedy="change that option"
             )
 
 

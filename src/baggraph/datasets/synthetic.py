@@ -9,9 +9,8 @@ import numpy as np
 
 from baggraph.data.bags import Bags
 from baggraph.data.graph import BagGraph
-from baggraph.datasets._keys import keys
+from baggraph.datasets._keys import check_option, keys
 from baggraph.datasets.cards import Card, Counts
-from baggraph.errors import ParameterError
 
 
 def build(
@@ -48,13 +47,13 @@ def build(
         Seed.
     """
     del files
-    if min(n_bags - n_neighbors, n_features, bag_size, n_neighbors) < 1 or smoothness <= 0 or noise < 0:
-        raise ParameterError(
-            "synthetic",
-            expected="n_bags > n_neighbors >= 1, n_features and bag_size >= 1, smoothness > 0, noise >= 0",
-            got=f"{n_bags}, {n_neighbors}, {n_features}, {bag_size}, {smoothness}, {noise}",
-            remedy="change these options",
-        )
+    counts = {"n_neighbors": n_neighbors, "n_features": n_features, "bag_size": bag_size}
+    for name, value in counts.items():
+        check_option("synthetic", name, value, whole=True, least=1)
+    check_option("synthetic", "n_bags", n_bags, whole=True, least=n_neighbors + 1)
+    check_option("synthetic", "random_state", random_state, whole=True, least=0)
+    check_option("synthetic", "smoothness", smoothness, above=0)
+    check_option("synthetic", "noise", noise, least=0)
     places = keys(random_state, "places", (n_bags, 2))
     adjacency = _nearest(places, n_neighbors)
     laplacian = np.diag(adjacency.sum(axis=1)) - adjacency

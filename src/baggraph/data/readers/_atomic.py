@@ -18,7 +18,15 @@ def replacing(path: Path) -> Iterator[Path]:
         raise DataFileError(
             "write", expected="an existing folder", got=str(path.parent), remedy="create it or choose another"
         )
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    if path.is_dir():
+        raise DataFileError("write", expected="the name of a file", got=f"the folder {path}", remedy="add a name")
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as error:
+        got = f"{path.parent} ({error.strerror})"
+        raise DataFileError(
+            "write", expected="a folder to write to", got=got, remedy="choose another or make room"
+        ) from error
     os.close(handle)
     draft = Path(name)
     try:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from baggraph.data._columns import frozen
 from baggraph.data._instances import release
+from baggraph.errors import ParameterError
 
 
 def default_memory_limit() -> int:
@@ -28,6 +29,9 @@ def allocate(shape: tuple[int, int], dtype: Any, memory_limit: int | None) -> ND
     bags with ``to_npz`` to keep them.
     """
     limit = default_memory_limit() if memory_limit is None else memory_limit
+    if not isinstance(limit, int) or limit < 0:
+        got, remedy = f"memory_limit={memory_limit!r}", "pass 2_000_000_000 for 2 GB"
+        raise ParameterError("read", expected="a memory limit in bytes, 0 or more", got=got, remedy=remedy)
     size = shape[0] * shape[1] * np.dtype(dtype).itemsize
     if size <= limit:
         return np.empty(shape, dtype)

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from baggraph.data.bags import Bags
+from baggraph.data.readers._text import read_lines
 from baggraph.data.readers.table import from_frame
 from baggraph.errors import DataFileError, InvalidBagsError
 
@@ -36,7 +37,7 @@ def read_c45(
     """
     path = Path(path)
     attributes = _read_names(Path(names) if names is not None else path.with_suffix(".names"))
-    discrete = [name for name, kind in attributes.items() if kind != "continuous"]
+    discrete = [name for name, kind in attributes.items() if kind == "discrete"]
     if bag is None and not discrete:
         raise _wrong(path, "a discrete attribute that names the bag", "none", 'say which one with bag="..."')
     bag = discrete[0] if bag is None else bag
@@ -53,14 +54,17 @@ def _read_names(path: Path) -> dict[str, str]:
     """Attributes and their kinds in order; the first line of the file lists the classes."""
     if not path.is_file():
         raise _wrong(path, "the file of names", "no such file", "pass names=... where it lies elsewhere")
-    lines = [line.partition("|")[0].strip().rstrip(".") for line in path.read_text(encoding="utf-8").splitlines()]
+    lines = [line.partition("|")[0].strip().rstrip(".") for line in read_lines(path, "c45")]
     attributes = {}
     for line in [line for line in lines if line][1:]:
         name, colon, values = line.partition(":")
         if not colon:
             raise _wrong(path, "lines 'attribute: values.'", repr(line[:40]), "correct that line")
         words = values.split()
-        attributes[name.strip()] = "continuous" if words and words[0] == "continuous" else "discrete"
+        name = name.strip()
+        if name in attributes or name == "class":
+            raise _wrong(path, "every attribute once, and none called 'class'", repr(name), "rename it")
+        attributes[name] = words[0] if words and words[0] in ("continuous", "ignore") else "discrete"
     return attributes
 
 
@@ -68,7 +72,7 @@ def _read_rows(path: Path, attributes: list[str]) -> pd.DataFrame:
     if not path.is_file():
         raise _wrong(path, "a file of rows", "no such file", "check the path")
     rows = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(read_lines(path, "c45"), start=1):
         if not line.strip():
             continue
         values = [value.strip() for value in line.strip().removesuffix(".").split(",")]
@@ -78,7 +82,7 @@ def _read_rows(path: Path, attributes: list[str]) -> pd.DataFrame:
         rows.append(values)
     frame = pd.DataFrame(rows, columns=[*attributes, "class"], dtype="object").replace("?", None)
     numeric = pd.to_numeric(frame["class"], errors="coerce")
-    return frame.assign(**{"class": numeric}) if numeric.notna().all() else frame
+    return frame.assign(**{"class": numeric}) if (numeric.notna() | frame["class"].isna()).all() else frame
 
 
 def _to_numbers(frame: pd.DataFrame, name: str, bag: str, path: Path) -> pd.Series:

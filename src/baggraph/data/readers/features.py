@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from baggraph.data._instances import release, target_dtype
+from baggraph.data._instances import refuse_inexact, release, target_dtype
 from baggraph.data.bags import Bags
 from baggraph.data.readers._scratch import allocate, finish
-from baggraph.data.readers._sources import MISSING_MARKS
+from baggraph.data.readers._sources import CsvSource, FrameSource, ParquetSource, Source
 from baggraph.errors import (
     BagWarning,
     DataFileError,
@@ -32,7 +33,7 @@ def read_features(
     *,
     labels: str | Path | pd.DataFrame | None = None,
     bag: str = "bag",
-    target: str = "target",
+    target: str | Sequence[str] = "target",
     features: str = "features",
     coords: str = "coords",
     memory_limit: int | None = None,
@@ -44,8 +45,8 @@ def read_features(
     folder
         Holds one file a bag: ``.npy`` with an (n, d) array, or ``.h5`` with such a data set.
     labels, bag, target
-        A CSV, a Parquet file or a DataFrame with a row a bag, and its columns of ids and labels.  Bags
-        without a row are unlabelled.
+        A CSV, a Parquet file or a DataFrame with a row a bag, and its columns of ids and labels (one column,
+        or several of numbers).  Bags without a row are unlabelled.
     features, coords
         Names of the data sets in an ``.h5`` file: the features, and where it is there, the position of
         every instance, kept as ``instance_info["coords"]``.
@@ -54,7 +55,7 @@ def read_features(
 
     """
     folder = Path(folder)
-    files = sorted(p for p in folder.iterdir() if p.suffix in SUFFIXES) if folder.is_dir() else []
+    files = sorted(p for p in folder.iterdir() if _is_feature_file(p)) if folder.is_dir() else []
     if not files:
         raise _wrong(f"{', '.join(SUFFIXES)} files in {folder.name}", "none", "check the folder")
     ids = [path.stem for path in files]
@@ -68,19 +69,29 @@ def read_features(
         block[offsets[position] : offsets[position + 1]], place = _values(path, features, coords)
         places.append(place)
         release(block)
-    info = {"coords": np.concatenate(places)} if all(p is not None for p in places) else {}
+    without = [path.name for path, place in zip(files, places, strict=True) if place is None]
+    if without and len(without) < len(files):
+        text = f"features: left out {coords!r}: {len(without)} of {len(files)} files have none: {name_some(without)}"
+        warnings.warn(text, BagWarning, stacklevel=2)
+    info = {} if without else {"coords": np.concatenate(places)}
     y = None if labels is None else _labels(labels, bag, target, ids)
     return Bags(finish(block), offsets, y, ids=ids, instance_info=info)
+
+
+def _is_feature_file(path: Path) -> bool:
+    """By its suffix; what starts with a dot was left there by a system (``._s1.h5`` of macOS)."""
+    return path.suffix.lower() in SUFFIXES and not path.name.startswith(".")
 
 
 @contextmanager
 def _open(path: Path) -> Iterator[Any]:
     """The arrays of a file by name; an ``.npy`` has one, under any name."""
-    if path.suffix == ".npy":
+    if path.suffix.lower() == ".npy":
         try:
-            yield _AnyName(np.load(path, mmap_mode="r", allow_pickle=False))
+            array = np.load(path, mmap_mode="r", allow_pickle=False)
         except (ValueError, EOFError, OSError) as error:
             raise _unreadable(path, error) from error
+        yield _AnyName(array)
         return
     try:
         import h5py
@@ -110,6 +121,8 @@ def _shape(path: Path, features: str) -> tuple[tuple[int, int], np.dtype[Any]]:
     with _open(path) as file:
         if features not in file:
             raise _wrong(f"a data set {features!r} in {path.name}", name_some(file), closest(features, file))
+        if not hasattr(file[features], "shape"):
+            raise _wrong(f"a data set {features!r} in {path.name}", "a group", "name the data set, as in 'group/name'")
         shape = file[features].shape
         if len(shape) == 3 and shape[0] == 1:  # some pipelines keep a batch axis
             shape = shape[1:]
@@ -125,6 +138,7 @@ def _values(path: Path, features: str, coords: str) -> tuple[Any, Any]:
         values = np.asarray(file[features])
         place = np.asarray(file[coords]) if coords in file else None
     values = values[0] if values.ndim == 3 else values
+    refuse_inexact(values, f" in {path.name}")  # here, as the block may be of floats already
     if place is not None:
         place = place[0] if place.ndim == 3 else place
         if len(place) != len(values):
@@ -142,11 +156,18 @@ def _refuse_ragged(files: list[Path], shapes: list[tuple[int, int]]) -> None:
         raise _wrong(f"{usual} features in every file", got, "extract all bags with one encoder")
 
 
-def _labels(table: str | Path | pd.DataFrame, bag: str, target: str, ids: list[str]) -> Any:
-    frame = table if isinstance(table, pd.DataFrame) else _read_labels(Path(table), bag)
-    for name in (bag, target):
-        if name not in frame.columns:
-            raise _wrong("a column of the table of labels", repr(name), closest(name, map(str, frame.columns)))
+def _labels(table: str | Path | pd.DataFrame, bag: str, target: str | Sequence[str], ids: list[str]) -> NDArray[Any]:
+    targets = [target] if isinstance(target, str) else list(target)
+    source: Source = FrameSource(table) if isinstance(table, pd.DataFrame) else _label_file(Path(table), bag)
+    for name in (bag, *targets):
+        if source.columns.count(name) != 1:
+            there = name in source.columns
+            remedy = "rename one of them" if there else closest(name, map(str, source.columns))
+            raise _wrong("a column of the table of labels", f"{name!r} more than once" if there else repr(name), remedy)
+    frame = source.whole([bag, *targets])
+    if frame[bag].isna().any():
+        got = f"none in row {int(frame[bag].isna().to_numpy().argmax())}"
+        raise _wrong("the id of a bag in every row of the table of labels", got, "fill it in")
     names = frame[bag].astype(str)
     if names.duplicated().any():
         raise _wrong(
@@ -154,20 +175,20 @@ def _labels(table: str | Path | pd.DataFrame, bag: str, target: str, ids: list[s
         )
     known = names.isin(ids)
     if not known.any():
-        got = f"{name_some(names, 2)} there and {name_some(ids, 2)} in the folder"
+        got = f"{name_some(names, 2) or 'none'} there and {name_some(ids, 2)} in the folder"
         raise _wrong("ids in the table of labels that are names of files", got, "make them equal, without suffix")
     if not known.all():
         text = f"features: {(~known).sum()} labelled bags have no file: {name_some(names[~known])}"
         warnings.warn(text, BagWarning, stacklevel=3)
-    return frame.set_index(names)[target].reindex(ids).to_numpy()
+    # As objects, else a bag without a row would make floats of integers.
+    values = frame.set_index(names)[targets].astype(object).reindex(ids).to_numpy()
+    return values[:, 0] if isinstance(target, str) else values
 
 
-def _read_labels(path: Path, bag: str) -> pd.DataFrame:
+def _label_file(path: Path, bag: str) -> Source:
     if not path.is_file():
         raise _wrong("a table of labels", f"no file at {path}", "check the path")
-    if path.suffix == ".parquet":
-        return pd.read_parquet(path)
-    return pd.read_csv(path, dtype={bag: "str"}, keep_default_na=False, na_values=list(MISSING_MARKS))
+    return ParquetSource(path) if path.suffix.lower() == ".parquet" else CsvSource(path, (bag,))
 
 
 def _wrong(expected: str, got: str, remedy: str) -> InvalidBagsError:

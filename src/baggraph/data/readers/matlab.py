@@ -119,12 +119,14 @@ def _from_cell(cell: Any, path: Path) -> Bags:
     labels = []
     for position, entry in enumerate(cell[:, 1]):
         values = np.asarray(entry).ravel()
-        if values.size != 1:
-            got = f"{values.size} in row {position + 1}"
+        if values.size != 1 or values.dtype.kind not in "biufU":
+            what = "a cell" if values.dtype.kind == "O" else str(values.size)
+            got = f"{what} in row {position + 1}"
             raise _unreadable(path, "one label in the second column of every row", got)
         labels.append(values[0])
-    y = np.array(labels)
-    y = y.astype(np.int64) if y.dtype.kind in "biuf" and (y % 1 == 0).all() else y
+    # MATLAB keeps all numbers as floats; text among them stays what it is, and is refused.
+    whole = all(not isinstance(label, str) and label % 1 == 0 for label in labels)
+    y = [int(label) for label in labels] if whole else labels
     return Bags.from_list(arrays, y, instance_y=_inner_labels(cell, arrays))
 
 

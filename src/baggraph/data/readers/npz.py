@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 import zipfile
 from collections.abc import Iterator
@@ -24,6 +25,14 @@ from baggraph.errors import DataFileError
 VERSION = 1
 MAP_BYTES = 1 << 28
 ALIGNMENT = 64
+DAMAGE = (
+    *(zipfile.BadZipFile, struct.error, NotImplementedError, OSError, EOFError),
+    *(TypeError, LookupError, ValueError),
+)
+PARTS = [f"{whole}.{part}" for whole in ("instances", "graph") for part in ("data", "indices", "indptr")]
+COLUMN_PARTS = [name + part for name in COLUMNS for part in ("", ".text", ".ends", ".missing")]
+KNOWN = {f"{name}.npy" for name in ("note", "instances", "offsets", *PARTS, *COLUMN_PARTS)}
+GROUP_MEMBER = re.compile(rf"({'|'.join(GROUPS)})\.\d+(\.text|\.ends|\.missing)?\.npy")
 PADDING_FIELD = 0xBA66  # an id for the zip extra field that shifts a member onto an aligned address
 
 
@@ -64,7 +73,7 @@ def read_npz(path: str | Path, *, memory_map: bool | None = None) -> Bags:
     try:
         with zipfile.ZipFile(path) as archive:
             return _read(archive, path, memory_map)
-    except (zipfile.BadZipFile, OSError, ValueError, KeyError, struct.error, EOFError) as error:
+    except DAMAGE as error:
         if isinstance(error, DataFileError):
             raise
         remedy = "fetch or write it again"
@@ -117,6 +126,7 @@ def _write(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:
 
 def _read(archive: zipfile.ZipFile, path: Path, memory_map: bool | None) -> Bags:
     names = set(archive.namelist())
+    strange = sorted(names - KNOWN - {name for name in names if GROUP_MEMBER.fullmatch(name)})
     if "note.npy" not in names:
         got = f"another .npz with {', '.join(sorted(names)[:5])}"
         raise DataFileError("npz", expected="a file written by baggraph", got=got, remedy="build Bags from its arrays")
@@ -124,6 +134,8 @@ def _read(archive: zipfile.ZipFile, path: Path, memory_map: bool | None) -> Bags
     if note["version"] != VERSION:
         remedy = "read it with the version of baggraph that wrote it, or a newer one"
         raise DataFileError("npz", expected=f"layout version {VERSION}", got=f"{note['version']}", remedy=remedy)
+    if strange:  # a damaged name would make an optional member vanish
+        raise ValueError(f"a member {strange[0]!r} that nobody wrote")
     fields: dict[str, Any] = {name: _column(archive, names, name) for name in COLUMNS}
     for group in GROUPS:
         fields[group] = {key: _column(archive, names, f"{group}.{i}") for i, key in enumerate(note["groups"][group])}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from baggraph.data.readers.table import Roles, assemble
 from baggraph.errors import DataFileError
 
 KEY = b"baggraph"
+CHECK = b"baggraph.crc32"  # Parquet guards its pages, but not its schema
 VERSION = 1
 GROUP_BYTES = 1 << 26
 
@@ -33,8 +35,9 @@ def write_parquet(bags: Bags, path: str | Path) -> Path:
     schema, so that :func:`read_parquet` gives back equal bags.
     """
     layout = _Layout(bags)
-    schema = layout.schema.with_metadata({KEY: json.dumps(layout.note).encode()})
-    with replacing(Path(path)) as draft, pq.ParquetWriter(draft, schema) as writer:
+    note = json.dumps(layout.note).encode()
+    schema = layout.schema.with_metadata({KEY: note, CHECK: str(zlib.crc32(note)).encode()})
+    with replacing(Path(path)) as draft, pq.ParquetWriter(draft, schema, write_page_checksum=True) as writer:
         for start, stop in _groups(bags):
             writer.write_table(pa.Table.from_arrays(layout.arrays(start, stop), schema=schema))
     return Path(path)
@@ -199,6 +202,9 @@ def _note(source: ParquetSource, path: Path) -> dict[str, Any]:
             got=f"another table in {path.name}",
             remedy="use read_table and name its columns",
         )
+    if source.metadata.get(CHECK) != str(zlib.crc32(raw)).encode():
+        got = "a schema that was altered"
+        raise DataFileError("parquet", expected=f"bags in {path.name}", got=got, remedy="fetch or write it again")
     note: dict[str, Any] = json.loads(raw)
     if note.get("version") != VERSION:
         raise DataFileError(
@@ -217,7 +223,7 @@ def _tuples(value: Any) -> Any:
 
 
 def _read_lists(source: ParquetSource, note: dict[str, Any]) -> sp.csr_array:
-    table = source.file.read(columns=note["roles"]["features"])
+    table = source.read(note["roles"]["features"])
     indices, values = (table.column(i).combine_chunks() for i in range(2))
     indptr = np.concatenate([[0], np.cumsum(indices.value_lengths().to_numpy(zero_copy_only=False))])
     parts = (values.flatten().to_numpy(), indices.flatten().to_numpy(), indptr)
@@ -225,7 +231,7 @@ def _read_lists(source: ParquetSource, note: dict[str, Any]) -> sp.csr_array:
 
 
 def _read_graph(source: ParquetSource, bags: Bags, names: list[str]) -> BagGraph:
-    table = source.file.read(columns=names).take(pa.array(bags.offsets[:-1]))
+    table = source.read(names).take(pa.array(bags.offsets[:-1]))
     neighbors, weights = (table.column(i).combine_chunks() for i in range(2))
     indptr = np.concatenate([[0], np.cumsum(neighbors.value_lengths().to_numpy(zero_copy_only=False))])
     parts = (weights.flatten().to_numpy(), neighbors.flatten().to_numpy(), indptr)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,9 +13,11 @@ import scipy.sparse as sp
 
 from baggraph.data.bags import Bags
 from baggraph.data.readers._sources import FrameSource
+from baggraph.data.readers._text import read_lines
 from baggraph.data.readers.table import Roles, assemble
 from baggraph.errors import DataFileError
 
+LARGEST = 2**62
 TRIPLE = re.compile(r"([^\s:]+):([^\s:]+):([^\s:]+)")
 
 
@@ -42,10 +44,7 @@ def read_svmlight(path: str | Path, *, n_features: int | None = None, zero_based
     if not lines:
         raise _wrong(path, "at least one line", "none", "check the file")
     side = pd.DataFrame({"bag": [line.bag for line in lines]})
-    labels = pd.to_numeric(pd.Series([line.label for line in lines]), errors="coerce")
-    side["target"] = labels if labels.notna().all() else [line.label for line in lines]
-    if labels.notna().all() and (labels % 1 == 0).all():
-        side["target"] = labels.astype(np.int64)
+    side["target"] = _labels([line.label for line in lines])
     if lines[0].instance is not None:
         side["instance"] = [line.instance for line in lines]
     roles = Roles("bag", "target", instance="instance" if "instance" in side else None, features=("bag",))
@@ -55,9 +54,19 @@ def read_svmlight(path: str | Path, *, n_features: int | None = None, zero_based
     return assemble(FrameSource(side), roles, block=block[rows], feature_names=None)
 
 
+def _labels(words: list[str]) -> pd.Series[Any]:
+    """Numbers where all are, whole ones as integers; ``nan`` is unlabelled."""
+    text = pd.Series([None if word.lower() == "nan" else word for word in words], dtype="object")
+    numbers = pd.to_numeric(text, errors="coerce")
+    if (numbers.isna() & text.notna()).any():
+        return text
+    whole = numbers.notna().all() and (numbers % 1 == 0).all()
+    return numbers.astype(np.int64) if whole else numbers
+
+
 def _lines(path: Path) -> Iterator[_Line]:
-    for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-        words = text.partition("#")[0].split()
+    for number, text in enumerate(read_lines(path, "svmlight"), start=1):
+        words = [word for word in re.split(r"[ \t]+", text.partition("#")[0]) if word]
         if not words:
             continue
         triple = TRIPLE.fullmatch(words[0])
@@ -78,9 +87,15 @@ def _block(lines: list[_Line], path: Path, n_features: int | None, base: int) ->
             try:
                 indices.append(int(index) - base)
                 data.append(float(value))
+                if indices[-1] > LARGEST or "_" in cell:  # Python would read 1_000
+                    raise ValueError
             except ValueError:
                 got = f"{cell!r} in line {line.number} (bag {line.bag!r})"
                 raise _wrong(path, "cells 'index:value'", got, "correct that line") from None
+        own = indices[indptr[-1] :]
+        if len(set(own)) < len(own):
+            got = f"one of them twice in line {line.number} (bag {line.bag!r})"
+            raise _wrong(path, "every index once a line", got, "correct that line")
         indptr.append(len(indices))
     if indices and min(indices) < 0:
         raise _wrong(path, "indices from 1", "0", "pass zero_based=True")

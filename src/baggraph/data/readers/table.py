@@ -12,7 +12,7 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from baggraph.data._columns import is_missing
+from baggraph.data._columns import from_pandas, is_missing
 from baggraph.data._instances import refuse_inexact, release, target_dtype
 from baggraph.data.bags import Bags
 from baggraph.data.readers._scratch import allocate, finish
@@ -65,9 +65,8 @@ def from_frame(
     missing: str = "error",
 ) -> Bags:
     """Bags from a long DataFrame; see :func:`read_table` for the parameters."""
-    if not frame.columns.is_unique:
-        twice = frame.columns[frame.columns.duplicated()].unique()
-        raise _wrong("unique column names", f"{name_some(map(str, twice))} more than once", "rename these columns")
+    if not isinstance(frame, pd.DataFrame):
+        raise _wrong("a DataFrame", f"a {type(frame).__name__}", "pass pandas.DataFrame(...), or use Bags.from_list")
     frame = frame.rename(columns=str)
     roles = make_roles(list(frame.columns), bag, target, instance, features, coords, instance_y, bag_info)
     return assemble(FrameSource(frame), roles, missing=missing)
@@ -114,7 +113,7 @@ def read_table(
     if not path.is_file():
         raise DataFileError("table", expected="a file", got=f"none at {path}", remedy="check the path")
     text = (bag, instance or "instance")
-    source: Source = ParquetSource(path) if path.suffix == ".parquet" else CsvSource(path, text)
+    source: Source = ParquetSource(path) if path.suffix.lower() == ".parquet" else CsvSource(path, text)
     roles = make_roles(source.columns, bag, target, instance, features, coords, instance_y, bag_info)
     return assemble(source, roles, missing=missing, memory_limit=memory_limit)
 
@@ -138,7 +137,7 @@ def make_roles(
         instance = "instance"
     return Roles(
         bag=bag,
-        target=target if target is None or isinstance(target, str) else tuple(target),
+        target=target if target is None or isinstance(target, str) else tuple(target) or None,
         instance=instance,
         instance_y=instance_y,
         features=None if features is None else tuple(features),
@@ -183,13 +182,45 @@ def assemble(
 
 
 def _check_columns(columns: list[str], roles: Roles) -> list[str]:
+    twice = list(dict.fromkeys(name for name in columns if columns.count(name) > 1)) if _repeat(columns) else []
+    if twice:
+        raise _wrong("unique column names", f"{name_some(twice)} more than once", "rename these columns")
     for name in [*roles.side, *(roles.features or ())]:
         if name not in columns:
             raise _wrong("a column of the table", repr(name), closest(name, columns))
-    features = list(roles.features) if roles.features is not None else [c for c in columns if c not in roles.side]
+    if roles.features is None:
+        features = [name for name in columns if name not in roles.side]
+        _refuse_doubtful(columns, features, roles)
+    else:
+        features = list(roles.features)
+        _refuse_leak(features, roles)
     if not features:
         raise _wrong("at least one column of features", "none", f"name them; the table has {name_some(columns)}")
     return features
+
+
+def _repeat(columns: list[str]) -> bool:
+    return len(set(columns)) < len(columns)
+
+
+def _refuse_doubtful(columns: list[str], features: list[str], roles: Roles) -> None:
+    """No column becomes a feature that has no name, or nearly the name of another role."""
+    for name in features:
+        plain = name.strip().casefold()
+        if not plain:
+            got = f"none for column {columns.index(name) + 1}"
+            remedy = "write the table without its index, or name the columns to use with features=[...]"
+            raise _wrong("a name for every column", got, remedy)
+        if plain in ("target", "instance") and getattr(roles, plain) is None:
+            remedy = f"rename it, say what it is with {plain}=..., or name the columns to use with features=[...]"
+            raise _wrong(f"a column called {plain!r}", repr(name), remedy)
+
+
+def _refuse_leak(features: list[str], roles: Roles) -> None:
+    targets = set(_flat([roles.target]))
+    both = [name for name in features if name in targets]
+    if both:
+        raise _wrong("features apart from the target", f"{name_some(both)} as both", "leave it out of the features")
 
 
 def _number_bags(column: pd.Series[Any], name: str) -> tuple[NDArray[np.int64], NDArray[Any]]:
@@ -228,8 +259,11 @@ def _refuse_conflicts(side: pd.DataFrame, names: list[str], codes: NDArray[np.in
 
 def _columns(side: pd.DataFrame, columns: Columns | None, rows: NDArray[np.int64]) -> Any:
     if columns is None or isinstance(columns, str):
-        return None if columns is None else side[columns].to_numpy()[rows]
-    return np.stack([side[name].to_numpy()[rows] for name in columns], axis=1)
+        return None if columns is None else from_pandas(side[columns])[rows]
+    parts = [from_pandas(side[name])[rows] for name in columns]
+    kinds = {part.dtype.kind for part in parts}
+    # Numpy would round long integers beside real numbers without a word.
+    return np.stack([part.astype(object) for part in parts] if {"i", "f"} <= kinds else parts, axis=1)
 
 
 def _read_features(
@@ -243,7 +277,7 @@ def _read_features(
     block, start = None, 0
     for batch in source.batches(features):
         if block is None and all(isinstance(t, pd.SparseDtype) for t in batch.dtypes):
-            matrix = sp.csr_array(batch.sparse.to_coo())  # type: ignore[attr-defined]
+            matrix = _sparse(batch)
             return matrix if places is None else matrix[np.argsort(places)]
         values = _numbers(batch, lambda row, start=start: bag_of(start + row))
         if block is None:
@@ -255,6 +289,13 @@ def _read_features(
         release(block)
         start = stop
     return finish(block) if block is not None else None
+
+
+def _sparse(batch: pd.DataFrame) -> sp.csr_array:
+    other = [f"{kind.fill_value} in column {name!r}" for name, kind in batch.dtypes.items() if kind.fill_value != 0]
+    if other:
+        raise _wrong("sparse columns that leave out zeros", other[0], "make them dense with .sparse.to_dense()")
+    return sp.csr_array(batch.sparse.to_coo())  # type: ignore[attr-defined]
 
 
 def _widen(block: NDArray[Any], filled: int, memory_limit: int | None) -> NDArray[Any]:
