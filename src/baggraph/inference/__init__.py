@@ -1,0 +1,1 @@
+"""Network, graph, bags and labels in; fitted members and posteriors out."""

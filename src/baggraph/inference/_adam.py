@@ -1,0 +1,50 @@
+"""Adam for M members at once, each with its own learning rate and decay."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import torch
+from torch import Tensor
+
+BETAS, EPSILON = (0.9, 0.999), 1e-8
+
+
+class StackedAdam:
+    r"""Adam (Kingma & Ba 2015) on rows (M, P): ``p -= lr m̂ / (sqrt(v̂) + eps)``.
+
+    ``decay`` (M,) is added to the gradient as ``decay * p`` ("l2", as ``torch.optim.Adam`` does), or taken from p as
+    ``lr * decay * p`` ("decoupled", Loshchilov & Hutter 2019), where ``decayed`` (P,) is 1.  All state lies on the
+    device, so that a step can be recorded and replayed.
+    """
+
+    def __init__(self, rows: Tensor, lr: Tensor, decay: Tensor, decayed: Tensor, kind: str) -> None:
+        self.rows, self.lr, self.decay, self.decayed, self.kind = rows, lr, decay, decayed, kind
+        self.first, self.second = torch.zeros_like(rows), torch.zeros_like(rows)
+        self.steps = torch.zeros((), dtype=rows.dtype, device=rows.device)
+        self._fused = rows.is_cuda and importlib.util.find_spec("triton") is not None
+
+    @torch.no_grad()
+    def step(self, gradient: Tensor, live: Tensor | None = None) -> None:
+        """Move the rows, or only those that are live (M,)."""
+        self.steps += 1
+        lr = self.lr if live is None else self.lr * live
+        corrections = torch.stack([1 - beta**self.steps for beta in BETAS])
+        if self._fused:
+            from baggraph.inference._triton_adam import step
+
+            step(self, gradient, lr, corrections, BETAS, EPSILON)
+        else:
+            self._step(gradient, lr.unsqueeze(1), corrections)
+
+    def _step(self, gradient: Tensor, lr: Tensor, corrections: Tensor) -> None:
+        pull = self.decay.unsqueeze(1) * self.decayed * self.rows
+        if self.kind == "l2":
+            gradient = gradient + pull
+        self.first.lerp_(gradient, 1 - BETAS[0])
+        self.second.mul_(BETAS[1]).addcmul_(gradient, gradient, value=1 - BETAS[1])
+        scale = (self.second / corrections[1]).sqrt_().add_(EPSILON)
+        move = (self.first / corrections[0]).div_(scale)
+        if self.kind == "decoupled":
+            move += pull
+        self.rows -= move.mul_(lr)

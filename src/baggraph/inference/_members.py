@@ -1,0 +1,127 @@
+"""Parameters of M members of one network as rows of one block, each started by its own seed."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from baggraph.errors import ParameterError
+from baggraph.nn.dropout import keyed
+from baggraph.nn.gcn import Propagation
+from baggraph.nn.network import Forward, Network
+
+ALIGNMENT = 8  # parameters begin at multiples of this, so that fast kernels can read them
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a parameter of a member lies in its row."""
+
+    name: str
+    start: int
+    shape: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """Number of entries."""
+        return prod(self.shape)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The parameters of a network in one row of ``width`` numbers."""
+
+    places: tuple[Place, ...]
+    width: int
+
+    @classmethod
+    def of(cls, network: nn.Module) -> Layout:
+        """Places of all parameters, one after the other."""
+        places, start = [], 0
+        for name, parameter in network.named_parameters():
+            places.append(Place(name, start, tuple(parameter.shape)))
+            start += -(-parameter.numel() // ALIGNMENT) * ALIGNMENT
+        return cls(tuple(places), start)
+
+    def views(self, block: Tensor) -> dict[str, Tensor]:
+        """Parameters (M, ...) by name, as views of rows (M, width)."""
+        return {p.name: block[:, p.start : p.start + p.size].unflatten(1, p.shape or (1,)) for p in self.places}
+
+    def row(self, network: nn.Module) -> Tensor:
+        """The row of a network as it is now."""
+        row = torch.zeros(self.width)
+        for place, parameter in zip(self.places, network.parameters(), strict=True):
+            row[place.start : place.start + place.size] = parameter.detach().flatten()
+        return row
+
+    def decayed(self, on: str) -> Tensor:
+        """Which numbers (width,) are decayed: those of "weights", or of "biases" as in the published code."""
+        mask = torch.zeros(self.width, dtype=torch.bool)
+        for place in self.places:
+            is_bias = len(place.shape) < 2
+            mask[place.start : place.start + place.size] = is_bias == (on == "biases")
+        return mask
+
+
+def start(network: Network, layout: Layout, seeds: Sequence[int]) -> Tensor:
+    """Rows (M, width) of fresh parameters; a row depends on its seed alone."""
+    fresh = copy.deepcopy(network).cpu()
+    rows = torch.empty(len(seeds), layout.width)
+    with torch.random.fork_rng(devices=[]):
+        for row, seed in zip(rows, seeds, strict=True):
+            torch.default_generator.manual_seed(seed)  # the generators of GPUs are left alone
+            fresh.reset_parameters()
+            row.copy_(layout.row(fresh))
+    return rows
+
+
+def keys(seeds: Sequence[int]) -> Tensor:
+    """A number (M,) int32 a seed, from which all masks of dropout follow."""
+    states = [np.random.SeedSequence(seed).generate_state(1) for seed in seeds]
+    return torch.from_numpy(np.concatenate(states).astype(np.uint32).view(np.int32))
+
+
+def forward(
+    network: Network,
+    parameters: dict[str, Tensor],
+    instances: Tensor,
+    offsets: Tensor,
+    graph: Propagation | None,
+    key: Tensor | None = None,
+    rows: Sequence[Tensor] = (),
+) -> Forward:
+    """Outputs (M, levels, B, C) and embeddings (M, B, h) of all members; with keys (M,), under dropout."""
+    buffers = dict(network.named_buffers())
+
+    def one(own: dict[str, Tensor], own_key: Tensor | None) -> Forward:
+        if own_key is None:
+            return functional_call(network, (own, buffers), (instances, offsets, graph))
+        with keyed(own_key, rows):
+            return functional_call(network, (own, buffers), (instances, offsets, graph))
+
+    network.train(key is not None)
+    if all(value.shape[0] == 1 for value in parameters.values()):
+        own = {name: value.squeeze(0) for name, value in parameters.items()}
+        found = one(own, None if key is None else key.squeeze(0))
+        return Forward(*(tensor.unsqueeze(0) for tensor in found))
+    in_dims = (0, None if key is None else 0)
+    return torch.vmap(one, in_dims=in_dims, randomness="error")(parameters, key)
+
+
+def refuse_running_statistics(network: nn.Module) -> None:
+    """Batch normalisation tells bags of each other, and its running averages cannot be stacked."""
+    for name, module in network.named_modules():
+        if isinstance(module, nn.modules.batchnorm._BatchNorm):
+            raise ParameterError(
+                "stack",
+                expected="layers without running statistics",
+                got=f"{type(module).__name__} ({name})",
+                remedy="use nn.LayerNorm, which looks at one row at a time",
+            )

@@ -1,0 +1,121 @@
+"""Sums, means, maxima and their adjoints on arrays (M, N, h): Triton on a GPU that has it, torch elsewhere.
+
+Measured on one core: one ``index_add_`` or ``index_reduce_`` over all members is the fastest of what needs no loop over
+bags. The instance that reaches a maximum is found the same way, by the largest place counted down from the bag's size.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import warnings
+from functools import cache
+from types import ModuleType
+
+import torch
+from torch import Tensor
+
+from baggraph.nn._layout import Layout
+
+HALVES = (torch.bfloat16, torch.float16)
+# Beyond this, places in a bag are not exact in float32.
+LONGEST_IN_FLOAT32 = 1 << 24
+
+
+def sums(values: Tensor, layout: Layout) -> Tensor:
+    """(M, N, h) to (M, B, h)."""
+    if (kernels := _triton(values)) is not None:
+        return kernels.sums(values, layout)
+    return _reduced(_wide(values), layout, "sum").to(values.dtype)
+
+
+def means(values: Tensor, layout: Layout) -> Tensor:
+    """(M, N, h) to (M, B, h)."""
+    if (kernels := _triton(values)) is not None:
+        return kernels.means(values, layout)
+    wide = _wide(values)
+    return (_reduced(wide, layout, "sum") / layout.sizes.to(wide.dtype).unsqueeze(1)).to(values.dtype)
+
+
+def shares(bag_values: Tensor, layout: Layout) -> Tensor:
+    """(M, B, h) to (M, N, h): the value of a bag in equal parts."""
+    return spreads((bag_values / layout.sizes.unsqueeze(1)).to(bag_values.dtype), layout)
+
+
+def spreads(bag_values: Tensor, layout: Layout) -> Tensor:
+    """(M, B, h) to (M, N, h)."""
+    if (kernels := _triton(bag_values)) is not None:
+        return kernels.spreads(bag_values, layout)
+    return bag_values.index_select(1, layout.bag_of)
+
+
+def maxima(values: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
+    """(M, N, h) to maxima (M, B, h) and the first instances that reach them."""
+    if (kernels := _triton(values)) is not None:
+        return kernels.maxima(values, layout)
+    wide = values.double() if layout.longest > LONGEST_IN_FLOAT32 else _wide(values)
+    top = _reduced(wide, layout, "max")
+    # Member by member on a CPU: the scratch of one stays in the caches.
+    together = 1 if values.is_cpu else len(values)
+    parts = zip(wide.split(together), top.split(together), strict=True)
+    winners = torch.cat([_winners(part, best, layout) for part, best in parts])
+    return top.to(values.dtype), winners
+
+
+def routes(bag_values: Tensor, winners: Tensor, layout: Layout) -> Tensor:
+    """(M, B, h) to (M, N, h): to the winners alone."""
+    if (kernels := _triton(bag_values)) is not None:
+        return kernels.routes(bag_values, winners, layout)
+    members, _, width = bag_values.shape
+    return bag_values.new_zeros(members, layout.n_instances, width).scatter_(1, winners, bag_values)
+
+
+def _winners(values: Tensor, top: Tensor, layout: Layout) -> Tensor:
+    # Floats, because comparisons into booleans and choices by them are several times slower on a CPU.
+    scratch = top.index_select(1, layout.bag_of)
+    torch.eq(values, scratch, out=scratch).mul_(layout.countdown)
+    # At least 1: where a maximum is not a number, nothing equals it.
+    left = _reduced(scratch, layout, "max").clamp_(min=1).long()
+    return layout.offsets[1:].unsqueeze(1) - left
+
+
+def _reduced(values: Tensor, layout: Layout, how: str) -> Tensor:
+    # Where additions run side by side, by segments: the others would use atomics.
+    return _by_index(values, layout, how) if values.is_cpu else _by_segments(values, layout, how)
+
+
+def _by_index(values: Tensor, layout: Layout, how: str) -> Tensor:
+    shape = (values.shape[0], layout.n_bags, values.shape[2])
+    if how == "sum":
+        return values.new_zeros(shape).index_add_(1, layout.bag_of, values)
+    _hush()
+    return values.new_full(shape, -torch.inf).index_reduce_(1, layout.bag_of, values, "amax")
+
+
+def _by_segments(values: Tensor, layout: Layout, how: str) -> Tensor:
+    sizes = layout.sizes.expand(len(values), -1).contiguous()
+    return torch.segment_reduce(values.contiguous(), how, lengths=sizes, axis=1, unsafe=True)
+
+
+def _wide(values: Tensor) -> Tensor:
+    return values.float() if values.dtype in HALVES else values
+
+
+def _triton(values: Tensor) -> ModuleType | None:
+    return _load_triton() if values.is_cuda else None
+
+
+@cache
+def _load_triton() -> ModuleType | None:
+    if importlib.util.find_spec("triton") is None:
+        return None
+    from baggraph.nn import _triton
+
+    return _triton
+
+
+@cache
+def _hush() -> None:
+    """The operation says once that it is in beta; say it to nobody."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.zeros(1).index_reduce_(0, torch.zeros(1, dtype=torch.int64), torch.zeros(1), "amax")
