@@ -6,8 +6,12 @@ from itertools import product
 
 import torch
 
+from baggraph.inference import _triton_adam
+from baggraph.inference._adam import BETAS, EPSILON, StackedAdam
 from baggraph.nn import _kernels, _triton
 from baggraph.nn._layout import layout_of
+from baggraph.nn._triton_dropout import masks
+from baggraph.nn.dropout import BITS, _Mask
 
 SIZES = [3, 1, 5, 70, 1, 9]
 
@@ -38,9 +42,32 @@ def not_finite() -> None:
     assert winners[0, 1, 0] in (2, 3)
 
 
+def dropout_as_torch() -> None:
+    seeds, rows = torch.tensor([5, -7], dtype=torch.int32), torch.tensor([3, 0, 2**31 - 1], dtype=torch.int32)
+    for seed in (seeds, seeds[0]):
+        expected = _Mask.forward(seed, rows, 700, 0.3, torch.float32)
+        found = masks(seed.reshape(-1), rows, 700, round(0.3 * (1 << BITS)), 1 / 0.7, torch.float32)
+        torch.testing.assert_close(found.view_as(expected), expected)
+
+
+def adam_as_torch(kind: str) -> None:
+    start, lr, decay = torch.randn(3, 2000), torch.tensor([1e-2, 0.0, 1e-3]), torch.tensor([0.1, 0.2, 0.0])
+    decayed = (torch.arange(2000) % 3 > 0).float()
+    ours, theirs = (StackedAdam(start.clone(), lr, decay, decayed, kind) for _ in range(2))
+    for count in range(1, 5):
+        gradient = torch.randn(3, 2000)
+        theirs.step(gradient)
+        corrections = torch.tensor([1 - beta**count for beta in BETAS])
+        _triton_adam.step(ours, gradient, lr, corrections, BETAS, EPSILON)
+        torch.testing.assert_close(ours.rows, theirs.rows, rtol=1e-5, atol=1e-6)
+
+
 if __name__ == "__main__":
     torch.manual_seed(0)
     dtypes = (torch.float64, torch.float32, torch.bfloat16)
     for dtype, (members, width), first in product(dtypes, ((1, 1), (3, 5), (2, 130)), (True, False)):
         as_torch(dtype, members, width, first)
     not_finite()
+    dropout_as_torch()
+    for kind in ("l2", "decoupled"):
+        adam_as_torch(kind)

@@ -255,7 +255,7 @@ def test_gpu_as_cpu(dtype, members, width):
     values, offsets = made(members, sum(sizes), width, dtype=dtype), offsets_of(sizes)
     results = []
     for device in ("cpu", "cuda"):
-        v, there = values.to(device).requires_grad_(), offsets.to(device)
+        v, there = values.detach().to(device, copy=True).requires_grad_(), offsets.to(device)
         layout = _layout.layout_of(there)
         top, winners = Max.apply(v, layout)
         total = BagMap.apply(v, layout, "sum") + BagMap.apply(v, layout, "mean")

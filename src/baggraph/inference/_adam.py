@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
-
 import torch
 from torch import Tensor
+
+from baggraph.inference import _triton_adam
+from baggraph.nn._jit import TRITON
 
 BETAS, EPSILON = (0.9, 0.999), 1e-8
 
@@ -22,7 +23,8 @@ class StackedAdam:
         self.rows, self.lr, self.decay, self.decayed, self.kind = rows, lr, decay, decayed, kind
         self.first, self.second = torch.zeros_like(rows), torch.zeros_like(rows)
         self.steps = torch.zeros((), dtype=rows.dtype, device=rows.device)
-        self._fused = rows.is_cuda and importlib.util.find_spec("triton") is not None
+        narrow = rows.dtype == torch.float32  # constants in the kernel are of this type
+        self._fused = rows.is_cuda and narrow and TRITON
 
     @torch.no_grad()
     def step(self, gradient: Tensor, live: Tensor | None = None) -> None:
@@ -31,9 +33,7 @@ class StackedAdam:
         lr = self.lr if live is None else self.lr * live
         corrections = torch.stack([1 - beta**self.steps for beta in BETAS])
         if self._fused:
-            from baggraph.inference._triton_adam import step
-
-            step(self, gradient, lr, corrections, BETAS, EPSILON)
+            _triton_adam.step(self, gradient, lr, corrections, BETAS, EPSILON)
         else:
             self._step(gradient, lr.unsqueeze(1), corrections)
 

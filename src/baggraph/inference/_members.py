@@ -54,13 +54,6 @@ class Layout:
         """Parameters (M, ...) by name, as views of rows (M, width)."""
         return {p.name: block[:, p.start : p.start + p.size].unflatten(1, p.shape or (1,)) for p in self.places}
 
-    def row(self, network: nn.Module) -> Tensor:
-        """The row of a network as it is now."""
-        row = torch.zeros(self.width)
-        for place, parameter in zip(self.places, network.parameters(), strict=True):
-            row[place.start : place.start + place.size] = parameter.detach().flatten()
-        return row
-
     def decayed(self, on: str) -> Tensor:
         """Which numbers (width,) are decayed: those of "weights", or of "biases" as in the published code."""
         mask = torch.zeros(self.width, dtype=torch.bool)
@@ -73,12 +66,16 @@ class Layout:
 def start(network: Network, layout: Layout, seeds: Sequence[int]) -> Tensor:
     """Rows (M, width) of fresh parameters; a row depends on its seed alone."""
     fresh = copy.deepcopy(network).cpu()
-    rows = torch.empty(len(seeds), layout.width)
+    reset = fresh.resetters()
+    rows = torch.zeros(len(seeds), layout.width)
+    views = layout.views(rows)
     with torch.random.fork_rng(devices=[]):
-        for row, seed in zip(rows, seeds, strict=True):
+        for member, seed in enumerate(seeds):
+            for name, parameter in fresh.named_parameters():
+                parameter.data = views[name][member]  # so that layers write where the numbers belong
             torch.default_generator.manual_seed(seed)  # the generators of GPUs are left alone
-            fresh.reset_parameters()
-            row.copy_(layout.row(fresh))
+            for layer in reset:
+                layer()
     return rows
 
 

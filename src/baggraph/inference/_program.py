@@ -98,8 +98,8 @@ class Program:
                     tell(epoch + 1)
             with torch.no_grad():
                 found = forward(self.network, self.leaves, self.instances, self.offsets, self.paths)
-        outputs, embedding = (tensor.to("cpu", self.rows.dtype) for tensor in found)
-        return outputs, embedding, self.losses.cpu(), self.rows.cpu()
+        outputs, embedding = (_to_cpu(tensor.to(self.rows.dtype)) for tensor in found)
+        return outputs, embedding, _to_cpu(self.losses), _to_cpu(self.rows)
 
     def _step(self) -> None:
         """One epoch of every member."""
@@ -185,6 +185,13 @@ def member_bytes(
     with _products(settings), torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
         forward(network, leaves, instances, offsets, paths, key)
     return 2 * sum(kept.values()) + 7 * row.nbytes
+
+
+def _to_cpu(tensor: Tensor) -> Tensor:
+    """Through pinned memory, which is several times as fast."""
+    if not tensor.is_cuda:
+        return tensor
+    return torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True).copy_(tensor)
 
 
 @contextmanager

@@ -3,16 +3,15 @@
 # Kernels have no types; Triton reads annotations, so that they are not put off here either.
 # mypy: allow-untyped-defs, allow-incomplete-defs, ignore-errors
 
-import triton
-import triton.language as tl
+from baggraph.nn._jit import cdiv, jit, tl
 
 BLOCK = 1024
 
 
-@triton.jit
+@jit
 def _kernel(
-    rows, first, second, gradient, decayed, lr, decay, corrections, width, beta1, beta2, epsilon,
-    DECOUPLED: tl.constexpr, BLOCK: tl.constexpr,
+    rows, first, second, gradient, decayed, lr, decay, corrections, width,
+    BETA1: tl.constexpr, BETA2: tl.constexpr, EPSILON: tl.constexpr, DECOUPLED: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     member = tl.program_id(1).to(tl.int64)
     column = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -24,10 +23,10 @@ def _kernel(
     if not DECOUPLED:
         g += pull
     m = tl.load(first + place, mask=inside)
-    m += (1 - beta1) * (g - m)
+    m += (1 - BETA1) * (g - m)
     v = tl.load(second + place, mask=inside)
-    v = beta2 * v + (1 - beta2) * g * g
-    move = (m / tl.load(corrections)) / (tl.sqrt(v / tl.load(corrections + 1)) + epsilon)
+    v = BETA2 * v + (1 - BETA2) * g * g
+    move = (m / tl.load(corrections)) / (tl.sqrt(v / tl.load(corrections + 1)) + EPSILON)
     if DECOUPLED:
         move += pull
     tl.store(first + place, m, mask=inside)
@@ -38,8 +37,8 @@ def _kernel(
 def step(adam, gradient, lr, corrections, betas, epsilon):
     """Move all rows."""
     members, width = adam.rows.shape
-    grid = (triton.cdiv(width, BLOCK), members)
+    grid = (cdiv(width, BLOCK), members)
     _kernel[grid](
-        adam.rows, adam.first, adam.second, gradient, adam.decayed, lr, adam.decay, corrections, width, *betas,
-        epsilon, DECOUPLED=adam.kind == "decoupled", BLOCK=BLOCK,
+        adam.rows, adam.first, adam.second, gradient, adam.decayed, lr, adam.decay, corrections, width,
+        BETA1=betas[0], BETA2=betas[1], EPSILON=epsilon, DECOUPLED=adam.kind == "decoupled", BLOCK=BLOCK,
     )  # fmt: skip

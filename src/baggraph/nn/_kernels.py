@@ -6,7 +6,6 @@ bags. The instance that reaches a maximum is found the same way, by the largest 
 
 from __future__ import annotations
 
-import importlib.util
 import warnings
 from functools import cache
 from types import ModuleType
@@ -14,6 +13,8 @@ from types import ModuleType
 import torch
 from torch import Tensor
 
+from baggraph.nn import _triton as _triton_kernels
+from baggraph.nn._jit import TRITON
 from baggraph.nn._layout import Layout
 
 HALVES = (torch.bfloat16, torch.float16)
@@ -101,16 +102,7 @@ def _wide(values: Tensor) -> Tensor:
 
 
 def _triton(values: Tensor) -> ModuleType | None:
-    return _load_triton() if values.is_cuda else None
-
-
-@cache
-def _load_triton() -> ModuleType | None:
-    if importlib.util.find_spec("triton") is None:
-        return None
-    from baggraph.nn import _triton
-
-    return _triton
+    return _triton_kernels if values.is_cuda and TRITON else None
 
 
 @cache

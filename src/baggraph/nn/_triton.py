@@ -10,25 +10,13 @@ bags come first, so that none is left running when the others are done.
 import torch
 from torch import Tensor
 
+from baggraph.nn._jit import cdiv, jit, next_power_of_2, tl
 from baggraph.nn._layout import Layout
 
-try:
-    import triton  # type: ignore
-    import triton.language as tl  # type: ignore
-
-    jit = triton.jit
-except ImportError:  # importable without, for documentation and tests; never called then
-    from types import SimpleNamespace
-
-    tl = SimpleNamespace(constexpr=int)
-
-    def jit(kernel):
-        """Leave the kernel as it is."""
-        return kernel
-
-
-TILE = 4096
-MOST_COLUMNS = 128
+# Entries of a tile, columns of it at most, and warps, as measured on an H200: small tiles for bags of a few instances,
+# so that few lanes are idle, larger ones for long bags and for what has no bags.
+SHORT, LONG, EVEN = (512, 256, 1), (1024, 128, 2), (1024, 256, 2)
+LONG_FROM = 32
 
 
 @jit
@@ -141,14 +129,15 @@ def _launch(kernel, values: Tensor, layout: Layout, *more: torch.dtype, **flags:
     values = _rows_in_place(values)
     members, n_instances, width = values.shape
     out = [values.new_empty(members, layout.n_bags, width, dtype=dtype) for dtype in (values.dtype, *more)]
-    # Twice the mean: most bags are done in one tile, and few lanes are idle.
-    rows, columns = _tile(width, 2 * n_instances // layout.n_bags)
-    grid = (layout.n_bags * members * triton.cdiv(width, columns),)
+    mean = n_instances // layout.n_bags
+    # Twice the mean: most bags are done in one tile.
+    rows, columns, warps = _tile(width, 2 * mean, LONG if mean >= LONG_FROM else SHORT)
+    grid = (layout.n_bags * members * cdiv(width, columns),)
     wide = tl.float64 if values.dtype == torch.float64 else tl.float32
     with torch.cuda.device_of(values):
         kernel[grid](
             values, layout.offsets, layout.longest_first, *out, members, width, layout.n_bags, *values.stride()[:2],
-            ROWS=rows, COLUMNS=columns, WIDE=wide, **flags,
+            ROWS=rows, COLUMNS=columns, WIDE=wide, num_warps=warps, **flags,
         )  # fmt: skip
     return tuple(out)
 
@@ -157,20 +146,21 @@ def _spread(bag_values: Tensor, winners: Tensor | None, layout: Layout) -> Tenso
     bag_values = _rows_in_place(bag_values)
     members, n_bags, width = bag_values.shape
     out = bag_values.new_empty(members, layout.n_instances, width)
-    rows, columns = _tile(width, layout.n_instances)
-    grid = (members * triton.cdiv(layout.n_instances, rows) * triton.cdiv(width, columns),)
+    rows, columns, warps = _tile(width, layout.n_instances, EVEN)
+    grid = (members * cdiv(layout.n_instances, rows) * cdiv(width, columns),)
     with torch.cuda.device_of(bag_values):
         _spread_kernel[grid](
             bag_values, layout.bag_of, bag_values if winners is None else winners, out,
             layout.n_instances, width, n_bags, *bag_values.stride()[:2],
-            ROWS=rows, COLUMNS=columns, ONLY_WINNERS=winners is not None,
+            ROWS=rows, COLUMNS=columns, ONLY_WINNERS=winners is not None, num_warps=warps,
         )  # fmt: skip
     return out
 
 
-def _tile(width: int, height: int) -> tuple[int, int]:
-    columns = min(MOST_COLUMNS, triton.next_power_of_2(width))
-    return min(TILE // columns, triton.next_power_of_2(max(height, 1))), columns
+def _tile(width: int, height: int, shape: tuple[int, int, int]) -> tuple[int, int, int]:
+    entries, most_columns, warps = shape
+    columns = min(most_columns, next_power_of_2(width))
+    return min(entries // columns, next_power_of_2(max(height, 1))), columns, warps
 
 
 def _rows_in_place(values: Tensor) -> Tensor:

@@ -6,9 +6,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+from baggraph.nn._jit import TRITON
+from baggraph.nn._triton_dropout import masks
 
 __all__ = ["Dropout", "keyed", "own_dropout"]
 
@@ -81,12 +85,39 @@ def _scaled_mask(draws: _Draws, x: Tensor, p: float) -> Tensor:
     n, width = x.shape[0], x[0].numel()
     named = [rows for rows in draws.rows if len(rows) == n]
     rows = named[0].to(torch.int32) if named else torch.arange(n, dtype=torch.int32, device=x.device)
-    columns = torch.arange(width, dtype=torch.int32, device=x.device)
-    # Rows and columns are mixed one after the other: a plain number row * width + column could overflow.
-    seed = scrambled(draws.key + draws.made * GOLDEN)
-    numbers = scrambled(scrambled(rows ^ seed).unsqueeze(1) + columns)
-    kept = (numbers >> (32 - BITS)).bitwise_and((1 << BITS) - 1) >= round(p * (1 << BITS))
-    return kept.view(x.shape).to(x.dtype) / (1 - p)
+    shift = (draws.made * GOLDEN + (1 << 31)) % (1 << 32) - (1 << 31)
+    mask = _Mask.apply(scrambled(draws.key + shift), rows, width, p, x.dtype)
+    return mask.view(x.shape)
+
+
+class _Mask(torch.autograd.Function):
+    """0 or 1 / (1 - p) for rows (n,) and columns, from a seed () or one a member (M,); one operation for all."""
+
+    @staticmethod
+    def forward(seed: Tensor, rows: Tensor, width: int, p: float, dtype: torch.dtype) -> Tensor:
+        least = round(p * (1 << BITS))
+        seeds = seed.reshape(-1)
+        if seeds.is_cuda and TRITON:
+            mask = masks(seeds, rows, width, least, 1 / (1 - p), dtype)
+        else:
+            # Rows and columns are mixed one after the other: a plain number row * width + column could overflow.
+            columns = torch.arange(width, dtype=torch.int32, device=rows.device)
+            numbers = scrambled(scrambled(rows ^ seeds.unsqueeze(1)).unsqueeze(2) + columns)
+            kept = (numbers >> (32 - BITS)).bitwise_and((1 << BITS) - 1) >= least
+            mask = kept.to(dtype).mul_(1 / (1 - p))
+        return mask.view(*seed.shape, len(rows), width)
+
+    @staticmethod
+    def setup_context(ctx: Any, _inputs: tuple[Any, ...], output: Tensor) -> None:
+        ctx.mark_non_differentiable(output)
+
+    @staticmethod
+    def backward(_ctx: Any, _gradient: Tensor) -> tuple[None, ...]:
+        return (None,) * 5
+
+    @staticmethod
+    def vmap(_info: Any, in_dims: tuple[Any, ...], seed: Tensor, *rest: Any) -> tuple[Tensor, int]:
+        return _Mask.apply(seed.movedim(in_dims[0], 0), *rest), 0
 
 
 def scrambled(number: Tensor) -> Tensor:

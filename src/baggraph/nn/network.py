@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from torch import Tensor, nn
@@ -34,8 +35,14 @@ class Network(nn.Module):
 
     def reset_parameters(self) -> None:
         """Draw all parameters anew from torch's global generator."""
+        for reset in self.resetters():
+            reset()
+
+    def resetters(self) -> list[Callable[[], None]]:
+        """``reset_parameters`` of every layer with parameters, in order."""
+        found = []
         for name, module in self.named_modules():
-            if module is self or not list(module.parameters(recurse=False)):
+            if not list(module.parameters(recurse=False)):
                 continue
             if not callable(getattr(module, "reset_parameters", None)):
                 raise ParameterError(
@@ -44,7 +51,8 @@ class Network(nn.Module):
                     got=f"none on {type(module).__name__} ({name})",
                     remedy="add it",
                 )
-            module.reset_parameters()
+            found.append(module.reset_parameters)
+        return found
 
     def forward(self, instances: Tensor, offsets: Tensor, graph: Propagation | None = None) -> Forward:
         """Outputs and embedding of all bags."""
