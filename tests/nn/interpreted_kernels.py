@@ -44,9 +44,10 @@ def not_finite() -> None:
 
 def dropout_as_torch() -> None:
     seeds, rows = torch.tensor([5, -7], dtype=torch.int32), torch.tensor([3, 0, 2**31 - 1], dtype=torch.int32)
+    least = round(0.3 * (1 << BITS))
     for seed in (seeds, seeds[0]):
         expected = _Mask.forward(seed, rows, 700, 0.3, torch.float32)
-        found = masks(seed.reshape(-1), rows, 700, round(0.3 * (1 << BITS)), 1 / 0.7, torch.float32)
+        found = masks(seed.reshape(-1), rows, 700, least, 1 / (1 - least / (1 << BITS)), torch.float32)
         torch.testing.assert_close(found.view_as(expected), expected)
 
 

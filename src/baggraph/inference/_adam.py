@@ -38,13 +38,12 @@ class StackedAdam:
             self._step(gradient, lr.unsqueeze(1), corrections)
 
     def _step(self, gradient: Tensor, lr: Tensor, corrections: Tensor) -> None:
-        pull = self.decay.unsqueeze(1) * self.decayed * self.rows
+        decays = self.decay.unsqueeze(1) * self.decayed
         if self.kind == "l2":
-            gradient = gradient + pull
+            gradient = torch.addcmul(gradient, decays, self.rows)
+        else:
+            self.rows.addcmul_(lr * decays, self.rows, value=-1)
         self.first.lerp_(gradient, 1 - BETAS[0])
         self.second.mul_(BETAS[1]).addcmul_(gradient, gradient, value=1 - BETAS[1])
-        scale = (self.second / corrections[1]).sqrt_().add_(EPSILON)
-        move = (self.first / corrections[0]).div_(scale)
-        if self.kind == "decoupled":
-            move += pull
-        self.rows -= move.mul_(lr)
+        scale = self.second.sqrt().div_(corrections[1].sqrt()).add_(EPSILON)
+        self.rows.addcdiv_(self.first * (lr / corrections[0]), scale, value=-1)

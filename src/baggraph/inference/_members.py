@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from baggraph.errors import ParameterError
-from baggraph.nn.dropout import keyed
+from baggraph.nn.dropout import keyed, scrambled
 from baggraph.nn.gcn import Propagation
 from baggraph.nn.network import Forward, Network
 
@@ -85,6 +85,11 @@ def keys(seeds: Sequence[int]) -> Tensor:
     return torch.from_numpy(np.concatenate(states).astype(np.uint32).view(np.int32))
 
 
+def epoch_keys(seeds: Sequence[int], epochs: int) -> Tensor:
+    """The same for every epoch (epochs, M)."""
+    return scrambled(keys(seeds) ^ scrambled(torch.arange(epochs, dtype=torch.int32)).unsqueeze(1))
+
+
 def forward(
     network: Network,
     parameters: dict[str, Tensor],
@@ -95,15 +100,15 @@ def forward(
     rows: Sequence[Tensor] = (),
 ) -> Forward:
     """Outputs (M, levels, B, C) and embeddings (M, B, h) of all members; with keys (M,), under dropout."""
-    buffers = dict(network.named_buffers())
 
     def one(own: dict[str, Tensor], own_key: Tensor | None) -> Forward:
         if own_key is None:
-            return functional_call(network, (own, buffers), (instances, offsets, graph))
+            return functional_call(network, own, (instances, offsets, graph))
         with keyed(own_key, rows):
-            return functional_call(network, (own, buffers), (instances, offsets, graph))
+            return functional_call(network, own, (instances, offsets, graph))
 
-    network.train(key is not None)
+    if network.training != (key is not None):
+        network.train(key is not None)
     if all(value.shape[0] == 1 for value in parameters.values()):
         own = {name: value.squeeze(0) for name, value in parameters.items()}
         found = one(own, None if key is None else key.squeeze(0))

@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 
 from baggraph.inference._adam import StackedAdam
-from baggraph.inference._members import Layout, forward, keys
-from baggraph.nn.dropout import scrambled
+from baggraph.inference._members import Layout, epoch_keys, forward
 from baggraph.nn.gcn import Propagation
 from baggraph.nn.losses import AbstractLoss
 from baggraph.nn.network import Network
@@ -71,12 +70,14 @@ class Program:
         self.rows = rows.to(device, copy=True)
         self.low = self.rows if rows.dtype == settings.compute_dtype else self.rows.to(settings.compute_dtype)
         self.leaves = {name: view.detach().requires_grad_() for name, view in layout.views(self.low).items()}
+        self.gradient = torch.zeros_like(self.rows)
+        self.gradient_views = list(layout.views(self.gradient).values())
         self.targets = targets.unsqueeze(-3).to(device)  # the same for all levels
         self.weights = weights.unsqueeze(1).to(device)
         lr, decay = (rate.to(device) for rate in rates)
         decayed = layout.decayed(settings.decay_on).to(device, rows.dtype)
         self.adam = StackedAdam(self.rows, lr, decay, decayed, settings.decay)
-        self.keys = keys(seeds).to(device)
+        self.keys = epoch_keys(seeds, settings.epochs).to(device)
         self.epoch = torch.zeros(1, dtype=torch.int64, device=device)
         self.losses = torch.full((len(rows), settings.epochs), torch.nan, device=device)
         self.live = torch.ones(len(rows), dtype=torch.bool, device=device)
@@ -103,7 +104,7 @@ class Program:
 
     def _step(self) -> None:
         """One epoch of every member."""
-        key = scrambled(self.keys ^ scrambled(self.epoch.to(torch.int32)))
+        key = self.keys.index_select(0, self.epoch).squeeze(0)
         found = forward(self.network, self.leaves, self.instances, self.offsets, self.paths, key)
         of_bags = self.settings.loss.of_bags(found.outputs.to(self.rows.dtype), self.targets)
         losses = (of_bags * self.weights).sum(-1).mean(-1)
@@ -111,18 +112,18 @@ class Program:
         if self.settings.clip is not None:
             norm = torch.linalg.vector_norm(gradient, dim=1, keepdim=True)
             gradient = gradient * (self.settings.clip / norm.clamp_min(self.settings.clip))
+        live = None if self.settings.patience is None else self.live.clone()
         self._note(losses.detach())
-        self.adam.step(gradient, None if self.settings.patience is None else self.live)
+        self.adam.step(gradient, live)
         if self.low is not self.rows:
             self.low.copy_(self.rows)
         self.epoch += 1
 
     def _row_gradient(self, total: Tensor) -> Tensor:
         gradients = torch.autograd.grad(total, list(self.leaves.values()), materialize_grads=True)
-        row = torch.zeros_like(self.rows)
-        for view, gradient in zip(self.layout.views(row).values(), gradients, strict=True):
+        for view, gradient in zip(self.gradient_views, gradients, strict=True):
             view.copy_(gradient)
-        return row
+        return self.gradient
 
     def _note(self, losses: Tensor) -> None:
         """Keep the losses, and stop members whose loss no longer falls."""
@@ -181,7 +182,7 @@ def member_bytes(
             kept[storage.data_ptr()] = storage.nbytes()
         return tensor
 
-    key = keys([0]).to(settings.device)
+    key = epoch_keys([0], 1)[0].to(settings.device)
     with _products(settings), torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
         forward(network, leaves, instances, offsets, paths, key)
     return 2 * sum(kept.values()) + 7 * row.nbytes

@@ -27,9 +27,10 @@ def _kernel(
     place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = place < total
     row = tl.load(rows + place // width, mask=inside, other=0)
-    number = _scrambled(row ^ tl.load(seeds + member), FIRST, SECOND) + place % width
-    number = (_scrambled(number, FIRST, SECOND) >> 8) & 0xFFFFFF
-    value = tl.where(number >= least, scale, 0.0)
+    column = place % width
+    number = _scrambled(_scrambled(row ^ tl.load(seeds + member), FIRST, SECOND) + column // 2, FIRST, SECOND)
+    half = tl.where(column % 2 == 0, number << 16, number) >> 16  # the lower half first, as integers lie in memory
+    value = tl.where(half + 32768 >= least, scale, 0.0)
     tl.store(out + member * total + place, value.to(out.dtype.element_ty), mask=inside)
 
 

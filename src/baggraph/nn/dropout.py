@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from baggraph.errors import ParameterError
 from baggraph.nn._jit import TRITON
 from baggraph.nn._triton_dropout import masks
 
@@ -18,7 +19,7 @@ __all__ = ["Dropout", "keyed", "own_dropout"]
 
 # Signed forms of 0x7feb352d, 0x846ca68b (a 32-bit finaliser with low bias) and of the golden ratio 0x9e3779b9.
 FIRST, SECOND, GOLDEN = 0x7FEB352D, 0x846CA68B - (1 << 32), 0x9E3779B9 - (1 << 32)
-BITS = 24
+BITS = 16  # of a number serve a column, so that one number is enough for two
 
 
 @dataclass
@@ -64,6 +65,8 @@ class Dropout(nn.Module):
 
     def __init__(self, p: float = 0.5) -> None:
         super().__init__()
+        if not 0 <= p < 1:
+            raise ParameterError("dropout", expected="p from 0 to below 1", got=repr(p), remedy="change it")
         self.p = p
 
     def forward(self, x: Tensor) -> Tensor:
@@ -86,7 +89,7 @@ def _scaled_mask(draws: _Draws, x: Tensor, p: float) -> Tensor:
     named = [rows for rows in draws.rows if len(rows) == n]
     rows = named[0].to(torch.int32) if named else torch.arange(n, dtype=torch.int32, device=x.device)
     shift = (draws.made * GOLDEN + (1 << 31)) % (1 << 32) - (1 << 31)
-    mask = _Mask.apply(scrambled(draws.key + shift), rows, width, p, x.dtype)
+    mask = _Mask.apply(draws.key + shift, rows, width, p, x.dtype)
     return mask.view(x.shape)
 
 
@@ -95,16 +98,17 @@ class _Mask(torch.autograd.Function):
 
     @staticmethod
     def forward(seed: Tensor, rows: Tensor, width: int, p: float, dtype: torch.dtype) -> Tensor:
-        least = round(p * (1 << BITS))
+        least = round(p * (1 << BITS))  # the share dropped is p to this precision, the scale exactly right for it
+        scale = 1 / (1 - least / (1 << BITS))
         seeds = seed.reshape(-1)
         if seeds.is_cuda and TRITON:
-            mask = masks(seeds, rows, width, least, 1 / (1 - p), dtype)
+            mask = masks(seeds, rows, width, least, scale, dtype)
         else:
             # Rows and columns are mixed one after the other: a plain number row * width + column could overflow.
-            columns = torch.arange(width, dtype=torch.int32, device=rows.device)
-            numbers = scrambled(scrambled(rows ^ seeds.unsqueeze(1)).unsqueeze(2) + columns)
-            kept = (numbers >> (32 - BITS)).bitwise_and((1 << BITS) - 1) >= least
-            mask = kept.to(dtype).mul_(1 / (1 - p))
+            pairs = torch.arange(-(-width // 2), dtype=torch.int32, device=rows.device)
+            numbers = scrambled(scrambled(rows ^ seeds.unsqueeze(1)).unsqueeze(2) + pairs)
+            kept = numbers.view(torch.int16)[..., :width] >= least - (1 << (BITS - 1))
+            mask = kept.to(dtype).mul_(scale)
         return mask.view(*seed.shape, len(rows), width)
 
     @staticmethod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 
 from torch import nn
@@ -12,7 +13,7 @@ from baggraph.errors import ParameterError, closest
 ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "elu": nn.ELU,
     "gelu": nn.GELU,
-    "relu": nn.ReLU,
+    "relu": partial(nn.ReLU, inplace=True),  # the linear layer before it needs only its input
     "tanh": nn.Tanh,
 }
 
