@@ -1,0 +1,151 @@
+"""mi-SVM: a support vector machine on instances whose labels it guesses as it goes."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from baggraph.baselines import _kernels as kernels
+from baggraph.baselines._gram import Expansion, Gram, GramClassifier, fit_svc
+from baggraph.baselines._input import Vector, check_count, check_positive
+from baggraph.data.bags import Bags
+from baggraph.errors import BagWarning
+
+
+@dataclass(frozen=True)
+class _Machine:
+    """A machine on instances, the signs it was trained with, the objective at every step, and whether it settled."""
+
+    expansion: Expansion
+    signs: Vector
+    objectives: list[float]
+    converged: bool
+
+
+class InstanceMarginSVM(GramClassifier):
+    """mi-SVM, the maximum pattern margin formulation:
+
+    ``min_y min_{w, b, xi}  |w|^2 / 2 + C sum_i xi_i``  with  ``y_i (w . x_i + b) >= 1 - xi_i``,
+
+    where instances of negative bags have y = -1 and a positive bag has an instance with y = 1.  The machine is trained,
+    instances of positive bags take the sign of their score (the highest one of a bag at least is positive), and so on
+    until no sign changes (Andrews, Tsochantaridis & Hofmann 2002, Support vector machines for multiple-instance
+    learning, NIPS).  No step raises the objective.  The score of a bag is the largest of its instances.
+
+    ``gram(bags)`` is the kernel of all instances, (N, N): 8 N^2 bytes.
+
+    Parameters
+    ----------
+    kernel, gamma
+        ``"rbf"``, ``exp(-gamma |x - x'|^2)``, or ``"linear"``.  Gamma is a number, or ``"scale"``, one over the sum of
+        the variances of the features.
+    C
+        Price of errors.
+    max_iter
+        Most rounds; where signs still change, a :class:`~baggraph.errors.BagWarning` says so.
+    scaling
+        Kind of :class:`~baggraph.data.scaling.InstanceScaler`, fitted on the training bags.
+    calibration_folds
+        Inner folds that probabilities are fitted on; None does without.
+    random_state
+        Seed of the inner folds.
+
+    Attributes
+    ----------
+    instance_signs_ : list of (N,) arrays
+        Signs of the training instances; one array, or for more than two classes one a class.
+    objectives_ : list of lists
+        The objective after every round.
+    converged_ : bool
+        Whether no sign changed in the last round.
+
+    Examples
+    --------
+    >>> bags = Bags.from_list([[[0.1], [3.0]], [[0.2], [2.9]], [[0.0], [0.3]], [[0.1], [0.2]]], y=[1, 1, 0, 0])
+    >>> model = InstanceMarginSVM(kernel="linear", C=10.0).fit(bags)
+    >>> model.instance_signs_[0].tolist(), model.predict(bags).tolist()
+    ([-1.0, 1.0, -1.0, 1.0, -1.0, -1.0, -1.0, -1.0], [1, 1, 0, 0])
+    """
+
+    def __init__(
+        self,
+        *,
+        kernel: str = "rbf",
+        gamma: float | str = "scale",
+        C: float = 1.0,
+        max_iter: int = 50,
+        scaling: str = "standard",
+        calibration_folds: int | None = 5,
+        random_state: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.C = C
+        self.max_iter = max_iter
+        self.scaling = scaling
+        self.calibration_folds = calibration_folds
+        self.random_state = random_state
+
+    @property
+    def instance_signs_(self) -> list[Vector]:
+        """Signs of the training instances, one array a machine."""
+        return [model.signs for model in self.models_]
+
+    @property
+    def objectives_(self) -> list[list[float]]:
+        """The objective after every round, one list a machine."""
+        return [model.objectives for model in self.models_]
+
+    @property
+    def converged_(self) -> bool:
+        """Whether no sign changed in the last round."""
+        return all(model.converged for model in self.models_)
+
+    def _check_parameters(self) -> None:
+        kernels.check_kernel(self._stage, self.kernel, self.gamma)
+        check_positive(self._stage, C=self.C)
+        check_count(self._stage, max_iter=self.max_iter)
+
+    def _anchor(self, bags: Bags) -> kernels.Rows:
+        return kernels.Rows.of(bags, self.scaling, self.kernel, self.gamma)
+
+    def _evidence(self, anchor: kernels.Rows, bags: Bags) -> Gram:
+        rows = anchor.others(bags)
+        return Gram(kernels.all_pairs(rows, anchor), rows.offsets, anchor.offsets)
+
+    def _train(self, evidence: Gram, sign: Vector) -> _Machine:
+        offsets = evidence.row_offsets
+        of_bag = np.repeat(sign, np.diff(offsets))
+        signs, objectives = of_bag, []
+        for _ in range(self.max_iter):
+            expansion = fit_svc(evidence.values, signs, self.C)
+            scores = expansion(evidence.values)
+            objectives.append(objective(expansion, scores, signs, self.C))
+            new = _relabelled(scores, of_bag, offsets)
+            if np.array_equal(new, signs):
+                return _Machine(expansion, signs, objectives, converged=True)
+            signs = new
+        self._warn()
+        return _Machine(expansion, signs, objectives, converged=False)
+
+    def _warn(self) -> None:
+        text = f"expected labels of instances to settle, got changes in round {self.max_iter}; raise max_iter"
+        warnings.warn(f"{self._stage}: {text}", BagWarning, stacklevel=6)
+
+    def _score(self, model: _Machine, evidence: Gram) -> Vector:
+        return np.maximum.reduceat(model.expansion(evidence.values), evidence.row_offsets[:-1])
+
+
+def _relabelled(scores: Vector, of_bag: Vector, offsets: kernels.Index) -> Vector:
+    """Signs of scores in positive bags, +1 for the highest of a bag at least, and -1 in negative bags."""
+    highest = np.repeat(np.maximum.reduceat(scores, offsets[:-1]), np.diff(offsets))
+    positive = (of_bag > 0) & ((scores > 0) | (scores == highest))
+    return np.where(positive, 1.0, -1.0)
+
+
+def objective(expansion: Expansion, scores: Vector, signs: Vector, C: float) -> float:
+    """``|w|^2 / 2 + C sum max(0, 1 - y f)`` of scores ``f = K coef + b``."""
+    norm = expansion.coef @ (scores - expansion.intercept)
+    return float(norm / 2 + C * np.maximum(0.0, 1.0 - signs * scores).sum())
