@@ -17,6 +17,7 @@ _HOME = {
     "BagGraph": "baggraph.data.graph",
     "Bags": "baggraph.data.bags",
     "LearnedGraph": "baggraph.graphs.learned",
+    "Posterior": "baggraph.data.posterior",
     "datasets": "baggraph.datasets",
     "errors": "baggraph.errors",
     "read": "baggraph.data.readers",
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from baggraph.data.bags import Bag as Bag
     from baggraph.data.bags import Bags as Bags
     from baggraph.data.graph import BagGraph as BagGraph
+    from baggraph.data.posterior import Posterior as Posterior
     from baggraph.data.readers import read as read
     from baggraph.graphs.learned import LearnedGraph as LearnedGraph
 
