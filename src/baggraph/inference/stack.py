@@ -60,6 +60,10 @@ class StackFit:
     def __len__(self) -> int:
         return len(self.losses)
 
+    def __repr__(self) -> str:
+        members, bags, width = self.embedding.shape
+        return f"StackFit: {members:,} members, {bags:,} bags, embeddings of {width}, {self.losses.shape[1]:,} epochs"
+
     @property
     def epochs(self) -> np.ndarray:
         """Epochs that every member was trained for (M,)."""

@@ -20,7 +20,6 @@ from baggraph.nn.encoders.rff_pool import MINet, MINetDeepSupervision, RffPool
 from baggraph.nn.encoders.set_transformer import ISAB, MAB, PMA, SAB, SetTransformer
 
 __all__ = [
-    "ENCODERS",
     "ISAB",
     "MAB",
     "PMA",
