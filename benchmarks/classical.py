@@ -1,13 +1,15 @@
 """Classical and trivial methods on the five benchmark sets: accuracy beside the printed one, and times.
 
 python benchmarks/classical.py -o runs/classical                     every method, 10 x 10 stratified folds
-python benchmarks/classical.py -o runs/classical --repeats 2 --methods mi-SVM MILES --sets fox
+python benchmarks/classical.py -o runs/classical --repeats 2 --methods mi-SVM MILES --sets fox --jobs 2
 
-One process.  What is in the folder is not computed again, so a run that was stopped goes on where it was.
+What is in the folder is not computed again, so a run that was stopped goes on where it was.
 
-Hyper-parameters are chosen by accuracy in five inner folds of the training bags, anew in every fold; of equals, the
-first of the grid.  Tables of pairs need no label: they are computed once a set, with scaling and widths from all its
-bags, and sliced.  Codebooks and what is not a table are learned from the training bags of the fold alone.
+Hyper-parameters of a fold are those that answer most bags of the other folds rightly; of equals, the first of the grid.
+A model without folds 3 and 7 is asked about 7 when those of fold 3 are chosen, and about 3 when those of fold 7 are, so
+that 45 models a setting serve ten folds (20 where tables have a column for each of more than 3,000 instances: a fold
+looks at the four next to it).  Tables of pairs need no label: they are computed once a set, with scaling and widths
+from all its bags, and sliced.  Codebooks and what is not a table are learned from the training bags of the fold alone.
 """
 
 from __future__ import annotations
@@ -18,11 +20,13 @@ import itertools
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
+import sklearn
 
 from baggraph import Bags, datasets
 from baggraph.baselines import make
@@ -43,8 +47,8 @@ PRINTED = {  # of the Bag Graph paper, in the order of SETS
 }
 TRIVIAL = ("majority", "bag size", "largest norm", "summary SVM")
 METHODS = (*PRINTED, "MILES", *TRIVIAL)
-LARGE = 3000  # instances above which methods on tables of instances try a third of the grid
-FIELDS = ("dataset", "method", "repeat", "fold", "correct", "tested", "inner_accuracy", "chosen", "seconds")
+LARGE = 3000  # instances above which fewer settings are tried, in fewer folds
+FIELDS = ("dataset", "method", "repeat", "fold", "correct", "tested", "chosen", "seconds")
 
 
 # ---------------------------------------------------------------------- grids
@@ -62,27 +66,23 @@ def grid(method: str, bags: Bags) -> list[dict[str, Any]]:
         return found
 
     both = ("standard", "minmax")
-    grids = {
-        "MI-Kernel": product(C=(1.0, 10.0, 100.0), gamma=(1.0, 0.25, 4.0), scaling=both),
-        "mi-Graph": product(C=(10.0, 100.0, 1000.0), gamma=(1.0, 0.25, 4.0), scaling=both),
-        "MI-VLAD": product(
-            C=(1.0, 10.0), n_centers=(1, 2, 4), energy=(1.0, 0.85), scaling=("standard", "minmax", "none")
-        ),
-        "mi-FV": product(C=(1.0, 10.0), n_components=(1, 2, 4), energy=(0.95, 0.85), scaling=both),
-        "EM-DD": product(scaling=both),
-        "MILES": product(C=(1.0, 3.0), gamma=(1.0, 0.3), scaling=("minmax", "standard")),
-        "summary SVM": product(C=(10.0, 1.0), gamma=(1.0, 0.25, 4.0), scaling=("standard",)),
-    }
+    large = bags.n_instances > LARGE
     margin = [
         *product(kernel=("rbf",), C=(10.0,), gamma=(1.0,), scaling=("standard",)),
         *product(kernel=("rbf",), C=(1.0,), gamma=(1.0, 3.0), scaling=("minmax",)),
-        *product(kernel=("linear",), C=(0.1, 0.01), scaling=("standard",)),
-        *product(kernel=("rbf",), C=(10.0,), gamma=(0.25,), scaling=both),
+        *product(kernel=("linear",), C=() if large else (0.1, 0.01), scaling=("standard",)),
     ]
-    if method in ("mi-SVM", "MI-SVM"):
-        return margin[:3] if bags.n_instances > LARGE else margin
-    if method == "MILES" and bags.n_instances > LARGE:
-        return grids["MILES"][:2]
+    grids = {
+        "mi-SVM": margin,
+        "MI-SVM": margin,
+        "MI-Kernel": product(C=(1.0, 10.0, 100.0), gamma=(1.0, 0.25, 4.0), scaling=both),
+        "mi-Graph": product(C=(10.0, 100.0, 1000.0), gamma=(1.0, 0.25, 4.0), scaling=both),
+        "MI-VLAD": product(C=(1.0, 10.0), n_centers=(1, 2), energy=(1.0, 0.85), scaling=both),
+        "mi-FV": product(C=(1.0, 10.0), n_components=(1, 2), energy=(0.95, 0.85), scaling=both),
+        "EM-DD": product(scaling=both),
+        "MILES": product(C=(1.0,) if large else (1.0, 3.0), gamma=(1.0, 0.3), scaling=("minmax",)),
+        "summary SVM": product(C=(10.0, 1.0), gamma=(1.0, 0.25, 4.0), scaling=("standard",)),
+    }
     return grids.get(method, [{}])
 
 
@@ -95,7 +95,7 @@ def model_of(method: str, settings: dict[str, Any]) -> Any:
     return make(method, **settings) if method == "majority" else make(method, calibration_folds=None, **settings)
 
 
-# ---------------------------------------------------------------------- one fold
+# ---------------------------------------------------------------------- one repeat
 
 
 class Runner:
@@ -105,54 +105,83 @@ class Runner:
         self.bags, self.y = bags, np.asarray(bags.y)
         self.settings = grid(method, bags)
         self.models = [model_of(method, settings) for settings in self.settings]
-        self.sliced = isinstance(self.models[0], GramClassifier) and not isinstance(self.models[0], CodebookSVM)
-        self.tables: dict[Any, Any] = {}
-        if self.sliced:
-            self.tables = self._tables(bags)
+        self.keys = [without_price(settings) for settings in self.settings]
+        self.learns = isinstance(self.models[0], CodebookSVM)
+        self.tables = {}
+        if isinstance(self.models[0], GramClassifier) and not self.learns:
+            self.tables = {
+                key: model.gram(bags) for key, model in dict(zip(self.keys, self.models, strict=True)).items()
+            }
 
-    def _tables(self, bags: Bags) -> dict[Any, Any]:
-        keys = {without_price(s): model for s, model in zip(self.settings, self.models, strict=True)}
-        return {key: model.gram(bags) for key, model in keys.items()}
+    def repeat(self, folds: np.ndarray) -> list[dict[str, Any]]:
+        """A row a fold, with the setting that served the other folds best."""
+        count = int(folds.max()) + 1
+        hits = np.zeros((count, len(self.models)))
+        if len(self.models) > 1:
+            hits = self._codebook_hits(folds, count) if self.learns else self._paired_hits(folds, count)
+        rows = []
+        for fold, best in enumerate(hits.argmax(axis=1)):
+            train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+            correct = int((self._answers(best, train, test) == self.y[test]).sum())
+            shown = [f"{k}={v:.3g}" if isinstance(v, float) else f"{k}={v}" for k, v in self.settings[best].items()]
+            rows.append({"fold": fold, "correct": correct, "tested": len(test), "chosen": " ".join(shown)})
+        return rows
 
-    def fold(self, train: np.ndarray, test: np.ndarray, seed: int) -> dict[str, Any]:
-        scores = self._inner_scores(train, seed) if len(self.models) > 1 else [np.nan]
-        best = int(np.nanargmax(scores)) if len(self.models) > 1 else 0
-        model = self.models[best]
-        if self.sliced:
-            table = self.tables[without_price(self.settings[best])]
-            found = model.fit_gram(table.take(train, train), self.y[train]).predict_gram(table.take(test, train))
-        else:
-            found = model.fit(self.bags.take(train)).predict(self.bags.take(test))
-        chosen = " ".join(
-            f"{k}={v:.3g}" if isinstance(v, float) else f"{k}={v}" for k, v in self.settings[best].items()
-        )
-        correct = int((found == self.y[test]).sum())
-        return {"correct": correct, "tested": len(test), "inner_accuracy": scores[best], "chosen": chosen}
+    def _answers(self, i: int, train: np.ndarray, test: np.ndarray) -> np.ndarray:
+        model = self.models[i]
+        if not self.tables:
+            return model.fit(self.bags.take(train)).predict(self.bags.take(test))
+        table = self.tables[self.keys[i]]
+        return model.fit_gram(table.take(train, train), self.y[train]).predict_gram(table.take(test, train))
 
-    def _inner_scores(self, train: np.ndarray, seed: int) -> np.ndarray:
-        y = self.y[train]
-        inner = list(pairs(stratified_folds(y, folds=5, repeats=1, random_state=seed)))
-        if not isinstance(self.models[0], GramClassifier):
-            part = self.bags.take(train)
-            fitted = [
-                [model.fit(part.take(a)).predict(part.take(b)) == y[b] for a, b in inner] for model in self.models
-            ]
-            return np.array([np.concatenate(hits).mean() for hits in fitted])
-        hits: list[list[np.ndarray]] = [[] for _ in self.models]
-        for key in dict.fromkeys(map(without_price, self.settings)):
-            members = [i for i, settings in enumerate(self.settings) if without_price(settings) == key]
-            if self.sliced:
-                table, place = self.tables[key], train
-            else:
-                table, place = self.models[members[0]].gram(self.bags.take(train)), np.arange(len(train))
-            for a, b in inner:
-                known, asked = table.take(place[a], place[a]), table.take(place[b], place[a])
-                for i in members:
-                    hits[i].append(self.models[i].fit_gram(known, y[a]).predict_gram(asked) == y[b])
-        return np.array([np.concatenate(hit).mean() for hit in hits])
+    def _paired_hits(self, folds: np.ndarray, count: int) -> np.ndarray:
+        """Bags (folds, settings) that are right without a fold: a model without two folds serves the choice of both."""
+        wide = any(table.table.shape[1] > LARGE for table in self.tables.values())
+        far = 2 if wide else count
+        hits = np.zeros((count, len(self.models)))
+        for one, other in itertools.combinations(range(count), 2):
+            if min(other - one, one + count - other) > far:
+                continue
+            train = np.flatnonzero((folds != one) & (folds != other))
+            ask = [np.flatnonzero(folds == fold) for fold in (one, other)]
+            for i in range(len(self.models)):
+                right = self._answers(i, train, np.concatenate(ask)) == self.y[np.concatenate(ask)]
+                hits[other, i] += right[: len(ask[0])].sum()
+                hits[one, i] += right[len(ask[0]) :].sum()
+        return hits
+
+    def _codebook_hits(self, folds: np.ndarray, count: int) -> np.ndarray:
+        """The same with codebooks, which see no label, learned once a fold from all bags outside it."""
+        hits = np.zeros((count, len(self.models)))
+        for out in range(count):
+            left = np.flatnonzero(folds != out)
+            bags, y, inner = self.bags.take(left), self.y[left], folds[left]
+            tables = {key: model.gram(bags) for key, model in dict(zip(self.keys, self.models, strict=True)).items()}
+            for (train, test), i in itertools.product(pairs(inner), range(len(self.models))):
+                table = tables[self.keys[i]]
+                fitted = self.models[i].fit_gram(table.take(train, train), y[train])
+                hits[out, i] += (fitted.predict_gram(table.take(test, train)) == y[test]).sum()
+        return hits
 
 
 # ---------------------------------------------------------------------- all of them
+
+
+@lru_cache(maxsize=1)
+def runner_of(name: str, method: str) -> Runner:
+    return Runner(method, datasets.load(name))
+
+
+def work(name: str, method: str, repeat: int) -> list[dict[str, Any]]:
+    """Rows of one method, set and repeat; seconds, of making the tables too, are spread over its folds."""
+    warnings.simplefilter("ignore")  # machines that did not settle lose the choice, or win it
+    sklearn.set_config(assume_finite=True, skip_parameter_validation=True)
+    started = time.perf_counter()
+    runner = runner_of(name, method)
+    folds = stratified_folds(runner.y, folds=10, repeats=repeat + 1, random_state=0)[repeat]
+    rows = runner.repeat(folds)
+    seconds = round((time.perf_counter() - started) / len(rows), 4)
+    return [{"dataset": name, "method": method, "repeat": repeat, **row, "seconds": seconds} for row in rows]
 
 
 def run(options: argparse.Namespace) -> Path:
@@ -167,7 +196,9 @@ def run(options: argparse.Namespace) -> Path:
         writer = csv.DictWriter(file, FIELDS)
         if new:
             writer.writeheader()
-        for count, (task, rows) in enumerate(results(tasks, options.repeats), 1):
+        parallel = joblib.Parallel(options.jobs, batch_size=1, return_as="generator")
+        found = parallel(joblib.delayed(work)(*task) for task in tasks)
+        for count, (task, rows) in enumerate(zip(tasks, found, strict=True), 1):
             writer.writerows(rows)
             file.flush()
             passed = time.perf_counter() - started
@@ -176,28 +207,6 @@ def run(options: argparse.Namespace) -> Path:
             line = f"{count}/{len(tasks)}  {task[0]:<9}{task[1]:<13}repeat {task[2]}  {accuracy:5.1f}"
             print(f"{line}   {passed:6.0f} s passed, about {left:.0f} s left", file=sys.stderr, flush=True)
     return path
-
-
-def results(
-    tasks: list[tuple[str, str, int]], repeats: int
-) -> Iterator[tuple[tuple[str, str, int], list[dict[str, Any]]]]:
-    """Rows of every task; a set and its tables are made once."""
-    for (name, method), group in itertools.groupby(tasks, key=lambda task: task[:2]):
-        bags = datasets.load(name)
-        folds = stratified_folds(bags.y, folds=10, repeats=repeats, random_state=0)
-        started = time.perf_counter()
-        runner = Runner(method, bags)
-        preparing = time.perf_counter() - started
-        for _, _, repeat in group:
-            rows = []
-            for fold, (train, test) in enumerate(pairs(folds[repeat])):
-                started = time.perf_counter()
-                row = runner.fold(train, test, seed=10 * repeat + fold)
-                seconds = time.perf_counter() - started + preparing
-                preparing = 0.0
-                where = {"dataset": name, "method": method, "repeat": repeat, "fold": fold}
-                rows.append({**where, **row, "seconds": round(seconds, 4)})
-            yield (name, method, repeat), rows
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
@@ -242,10 +251,9 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
     parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
     parser.add_argument("--repeats", type=int, default=10)
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
     options = parser.parse_args()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # machines of inner folds that did not settle lose the selection or win it
-        path = run(options)
+    path = run(options)
     text = table(path)
     path.with_suffix(".md").write_text(text + "\n", encoding="utf-8")
     print(text)

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from baggraph.baselines._calibration import fit_sigmoid, probabilities
 from baggraph.baselines._input import Vector, as_bags, class_codes, labelled_part
+from baggraph.data._split_checks import bit_stream, is_count
 from baggraph.data.bags import Bags
 from baggraph.data.splits import pairs, stratified_folds
 from baggraph.errors import InvalidBagsError, ParameterError
@@ -53,6 +54,15 @@ class BagClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _check_parameters(self) -> None:
         """Raise where a parameter of the method is out of range."""
 
+    def _check(self) -> None:
+        """Raise where any parameter is out of range."""
+        self._check_parameters()
+        bit_stream(self._stage, self.random_state)
+        folds = self.calibration_folds
+        if folds is not None and (not is_count(folds) or folds < 2):
+            got, remedy = f"calibration_folds={folds!r}", "pass 5, or None to do without probabilities"
+            raise ParameterError(self._stage, expected="calibration_folds of 2 or more", got=got, remedy=remedy)
+
     @property
     def _stage(self) -> str:
         return type(self).__name__
@@ -61,7 +71,7 @@ class BagClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def fit(self, bags: Any, y: Any = None) -> Any:
         """Learn from bags with labels ``y`` (B,), or their own; bags without a label are left out."""
-        self._check_parameters()
+        self._check()
         train = labelled_part(bags, y, self._stage)
         anchor = self._anchor(train)
         self._fit_evidence(self._evidence(anchor, train), train.y)
@@ -94,14 +104,11 @@ class BagClassifier(ClassifierMixin, BaseEstimator, ABC):
         self.models_ = [self._train(evidence, sign) for sign in signs]
         self.sigmoids_ = None
         if self.calibration_folds is not None:
-            folds = self._inner_folds(codes)
+            folds = self._inner_folds(codes, self.calibration_folds)
             self.sigmoids_ = [fit_sigmoid(self._held_out(evidence, sign, folds), sign) for sign in signs]
 
-    def _inner_folds(self, codes: Index) -> NDArray[np.int16]:
-        wanted, smallest = self.calibration_folds, int(np.bincount(codes).min())
-        if not isinstance(wanted, int | np.integer) or isinstance(wanted, bool) or wanted < 2:
-            got, remedy = f"calibration_folds={wanted!r}", "pass 5, or None to do without probabilities"
-            raise ParameterError(self._stage, expected="calibration_folds of 2 or more", got=got, remedy=remedy)
+    def _inner_folds(self, codes: Index, wanted: int) -> NDArray[np.int16]:
+        smallest = int(np.bincount(codes).min())
         if smallest < 2:
             got, remedy = "1 of some class", "add bags, or pass calibration_folds=None to do without probabilities"
             raise InvalidBagsError(self._stage, expected="2 labelled bags of every class", got=got, remedy=remedy)

@@ -7,21 +7,51 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.decomposition import PCA
 from sklearn.utils.validation import check_is_fitted
 
 from baggraph.baselines._gram import Gram, KernelSVM
-from baggraph.baselines._input import Matrix, as_bags, check_positive, dense_rows
+from baggraph.baselines._input import Matrix, Vector, as_bags, check_count, check_positive, dense_rows
 from baggraph.baselines._kernels import Index
 from baggraph.data.bags import Bags
 from baggraph.data.scaling import InstanceScaler
 from baggraph.errors import InvalidBagsError, ParameterError
 
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Components:
+    """Principal components (d, p) of rows, and the centre (d,) that they are seen from."""
+
+    center: Vector
+    axes: Matrix
+
+    @classmethod
+    def of(cls, rows: Matrix, energy: float) -> Components:
+        """The fewest that hold this share of the variance; one at least, and none without variance beside it.
+
+        >>> Components.of(np.array([[1.0, 0.0], [-1.0, 0.0]]), 1.0).axes.tolist()
+        [[1.0], [0.0]]
+        """
+        center = rows.mean(axis=0)
+        if rows.shape[0] < rows.shape[1]:
+            _, deviations, transposed = np.linalg.svd(rows - center, full_matrices=False)
+            variances, axes = deviations**2, transposed.T
+        else:
+            variances, axes = np.linalg.eigh((rows - center).T @ (rows - center))
+            variances, axes = np.maximum(variances[::-1], 0.0), axes[:, ::-1]
+        held = np.cumsum(variances)
+        count = int(np.searchsorted(held, energy * held[-1] * (1 - ROUNDING))) + 1
+        return cls(center, axes[:, :count])
+
+    def __call__(self, rows: Matrix) -> Matrix:
+        return (rows - self.center) @ self.axes
+
 
 @dataclass(frozen=True)
 class _Anchor:
     scaler: InstanceScaler
-    parts: PCA
+    parts: Components
     book: Any
     vectors: Matrix
 
@@ -40,29 +70,28 @@ class CodebookSVM(KernelSVM):
     def _encode(self, book: Any, rows: Matrix, offsets: Index) -> Matrix:
         """Vectors (B, q) of bags."""
 
-    def transform(self, bags: Any) -> Matrix:
+    def vectors(self, bags: Any) -> Matrix:
         """Normalised vectors (B, q) of bags, in the codebook of the training bags."""
         check_is_fitted(self, "anchor_")
         return self._vectors(self.anchor_, as_bags(bags, self._stage, self.n_features_in_))
 
-    def _check_codebook(self, size: int) -> None:
+    def _check_codebook(self, **size: int) -> None:
+        check_count(self._stage, **size)
         check_positive(self._stage, C=self.C, energy=self.energy)
         if self.energy > 1:
             got, remedy = f"energy={self.energy!r}", "pass 1.0 to keep all components"
             raise ParameterError(self._stage, expected="a share of the variance up to 1", got=got, remedy=remedy)
-        if not isinstance(size, int | np.integer) or isinstance(size, bool) or size < 1:
-            raise ParameterError(self._stage, expected="a codebook of 1 or more", got=repr(size), remedy="pass 2")
 
     def _anchor(self, bags: Bags) -> _Anchor:
         scaler = InstanceScaler(self.scaling).fit(bags)
         rows = dense_rows(scaler.transform(bags))
-        parts = PCA(n_components=None if self.energy == 1 else self.energy, svd_solver="full").fit(rows)
-        rows = parts.transform(rows)
+        parts = Components.of(rows, self.energy)
+        rows = parts(rows)
         book = self._learn_book(rows)
         return _Anchor(scaler, parts, book, power_normalised(self._encode(book, rows, bags.offsets)))
 
     def _vectors(self, anchor: _Anchor, bags: Bags) -> Matrix:
-        rows = anchor.parts.transform(dense_rows(anchor.scaler.transform(bags)))
+        rows = anchor.parts(dense_rows(anchor.scaler.transform(bags)))
         return power_normalised(self._encode(anchor.book, rows, bags.offsets))
 
     def _evidence(self, anchor: _Anchor, bags: Bags) -> Gram:

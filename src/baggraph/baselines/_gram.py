@@ -8,32 +8,35 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
 from baggraph.baselines._classifier import BagClassifier, Index, _squeezed
 from baggraph.baselines._input import Matrix, Vector, as_bags
+from baggraph.baselines._svc import Expansion, Points, fit_svc
+from baggraph.data._choosing import positions
 from baggraph.data._columns import canonical_column, missing_mask
+from baggraph.data._instances import gather_rows
 from baggraph.data.bags import Bags
 from baggraph.errors import InvalidBagsError
 
-SVC_TOLERANCE = 1e-4
-
 
 @dataclass(frozen=True)
-class Gram:
+class Gram(Points):
     """Values between bags, or between their instances, that can be divided by bags.
 
-    ``values`` (R, C) belong to rows ``row_offsets[b]:row_offsets[b + 1]`` of bag ``b``; so do columns.
+    ``values`` (R, C) belong to rows ``row_offsets[b]:row_offsets[b + 1]`` of bag ``b``; so do columns.  A slice keeps
+    the table that it was taken from, and copies of it what is asked for.
 
     >>> gram = Gram(np.arange(9.0).reshape(3, 3), np.array([0, 1, 3]), np.array([0, 1, 3]))
     >>> gram.take([1], [0]).values.tolist()
     [[3.0], [6.0]]
     """
 
-    values: Matrix
+    table: Matrix
     row_offsets: Index
     column_offsets: Index
+    rows: Index | None = None  # of the table; None is all of them
+    columns: Index | None = None
 
     @classmethod
     def of(cls, values: Any) -> Gram:
@@ -51,20 +54,38 @@ class Gram:
         """Number of bags along rows and columns."""
         return len(self.row_offsets) - 1, len(self.column_offsets) - 1
 
+    @property
+    def values(self) -> Matrix:
+        """The table of this slice, (R, C)."""
+        return self.table if self.rows is None else self.table[np.ix_(self.rows, self._columns)]
+
+    @property
+    def _rows(self) -> Index:
+        return np.arange(self.table.shape[0]) if self.rows is None else self.rows
+
+    @property
+    def _columns(self) -> Index:
+        return np.arange(self.table.shape[1]) if self.columns is None else self.columns
+
     def take(self, rows: Any, columns: Any) -> Gram:
-        """The table of these bags (positions) against those."""
-        row_index, row_offsets = _members(self.row_offsets, np.asarray(rows))
-        column_index, column_offsets = _members(self.column_offsets, np.asarray(columns))
-        return Gram(self.values[np.ix_(row_index, column_index)], row_offsets, column_offsets)
+        """The table of these bags (positions, or where a mask is true) against those."""
+        row_index, row_offsets = gather_rows(self.row_offsets, positions(rows, self.shape[0], {}))
+        column_index, column_offsets = gather_rows(self.column_offsets, positions(columns, self.shape[1], {}))
+        return Gram(self.table, row_offsets, column_offsets, self._rows[row_index], self._columns[column_index])
+
+    def block(self, rows: Index, columns: Index) -> Matrix:
+        """Values at these rows and columns of this slice."""
+        return self.table[np.ix_(self._rows[rows], self._columns[columns])]
+
+    def apply(self, function: Expansion) -> Vector:
+        """Values of an expansion in the columns, (R,); only columns with a coefficient are read."""
+        used = np.flatnonzero(function.coef)
+        # Columns lie one after the other in memory where the table is large (see all_pairs).
+        values = function.coef[used] @ np.take(self.table.T, self._columns[used], axis=0)
+        return values[self._rows] + function.intercept
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.values, dtype=dtype) if copy else np.asarray(self.values, dtype=dtype)
-
-
-def _members(offsets: Index, bags: Index) -> tuple[Index, Index]:
-    sizes = np.diff(offsets)[bags]
-    new = np.concatenate([[0], np.cumsum(sizes)])
-    return np.repeat(offsets[bags] - new[:-1], sizes) + np.arange(new[-1]), new
 
 
 class GramClassifier(BagClassifier):
@@ -83,14 +104,14 @@ class GramClassifier(BagClassifier):
 
         Whatever is learned without labels (scaling, a width, a codebook) is learned from ``others``.
         """
-        self._check_parameters()
+        self._check()
         rows = as_bags(bags, self._stage)
         columns = rows if others is None else as_bags(others, self._stage, rows.n_features)
         return self._evidence(self._anchor(columns), rows)
 
     def fit_gram(self, gram: Any, y: Any) -> Any:
         """Learn from the table of training bags against themselves; those without a label are left out."""
-        self._check_parameters()
+        self._check()
         table = Gram.of(gram)
         labels = canonical_column(y, "label", table.shape[0], lambda b: f"bag {b}")
         if table.shape[0] != table.shape[1] or missing_mask(labels).all():
@@ -130,33 +151,13 @@ class GramClassifier(BagClassifier):
         return evidence.take(rows, columns)
 
 
-@dataclass(frozen=True)
-class Expansion:
-    """A function ``f = K coef + intercept`` of kernel values with training bags or instances."""
-
-    coef: Vector
-    intercept: float
-
-    def __call__(self, kernel: Matrix) -> Vector:
-        return kernel @ self.coef + self.intercept
-
-
-def fit_svc(kernel: Matrix, sign: Vector, C: float, class_weight: Any = None) -> Expansion:
-    """The support vector machine of a kernel (n, n) and signs (n,)."""
-    machine = SVC(kernel="precomputed", C=C, class_weight=class_weight, tol=SVC_TOLERANCE, cache_size=500)
-    machine.fit(kernel, sign)
-    coef = np.zeros(len(sign))
-    coef[machine.support_] = machine.dual_coef_[0]
-    return Expansion(coef, float(machine.intercept_[0]))
-
-
 class KernelSVM(GramClassifier):
     """A support vector machine on a table of bags against bags."""
 
     C: float
 
     def _train(self, evidence: Gram, sign: Vector) -> Expansion:
-        return fit_svc(evidence.values, sign, self.C)
+        return fit_svc(evidence, sign, self.C)
 
     def _score(self, model: Expansion, evidence: Gram) -> Vector:
-        return model(evidence.values)
+        return evidence.apply(model)

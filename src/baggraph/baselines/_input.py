@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from baggraph.data._split_checks import is_count
 from baggraph.data.bags import Bags
 from baggraph.data.splits import MOST_CLASSES
 from baggraph.errors import InvalidBagsError, ParameterError
@@ -73,6 +74,7 @@ def class_codes(labels: NDArray[Any], stage: str) -> tuple[NDArray[Any], NDArray
     [['a', 'b'], [1, 0, 1]]
     """
     remedy = "use a regressor, or make classes of them"
+    labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
     if labels.ndim != 1:
         raise InvalidBagsError(stage, expected="one class a bag", got=f"{labels.shape[1]} targets", remedy=remedy)
     classes, codes = np.unique(labels, return_inverse=True)
@@ -110,7 +112,7 @@ def check_positive(stage: str, **values: Any) -> None:
 def check_count(stage: str, **values: Any) -> None:
     """Raise unless every parameter is an integer of 1 or more."""
     for name, value in values.items():
-        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+        if not is_count(value) or value < 1:
             raise ParameterError(stage, expected=f"{name} of 1 or more", got=f"{name}={value!r}", remedy="pass 1")
 
 

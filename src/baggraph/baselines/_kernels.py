@@ -89,11 +89,11 @@ def check_kernel(stage: str, kernel: str, gamma: float | str) -> None:
 
 
 def all_pairs(left: Rows, right: Rows) -> Matrix:
-    """The kernel of every instance with every other, (N, M)."""
-    values = np.empty((len(left.values), len(right.values)))
-    for rows in _blocks(len(left.values)):
-        values[rows] = right.kernel(left.values[rows], right.values)
-    return values
+    """The kernel of every instance with every other, (N, M), column after column in memory."""
+    values = np.empty((len(right.values), len(left.values)))
+    for rows in _blocks(len(right.values)):
+        values[rows] = right.kernel(right.values[rows], left.values)
+    return values.T
 
 
 def segment_sums(
@@ -129,6 +129,17 @@ def self_sums(bags: Rows, kernel: Kernel) -> Vector:
         rows = Rows(bags.scaler, bags.kernel, bags.values[part], offsets)
         sums[some] = np.diag(segment_sums(rows, rows, kernel))
     return sums
+
+
+def first_highest(scores: Vector, offsets: Index) -> Index:
+    """The first instance of the largest score in every bag, (B,).
+
+    >>> first_highest(np.array([1.0, 3.0, 3.0, 0.0]), np.array([0, 3, 4])).tolist()
+    [1, 3]
+    """
+    largest = np.repeat(np.maximum.reduceat(scores, offsets[:-1]), np.diff(offsets))
+    place = np.where(scores == largest, np.arange(len(scores)), len(scores))
+    return np.minimum.reduceat(place, offsets[:-1])
 
 
 def nearest_in_bag(left: Rows, right: Rows) -> Matrix:

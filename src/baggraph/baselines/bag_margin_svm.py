@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-import scipy.sparse as sp
 
 from baggraph.baselines import _kernels as kernels
-from baggraph.baselines._gram import Expansion, Gram, GramClassifier, fit_svc
+from baggraph.baselines._gram import Gram, GramClassifier
 from baggraph.baselines._input import Matrix, Vector, check_count, check_positive
+from baggraph.baselines._svc import Expansion, Points, fit_svc
 from baggraph.data.bags import Bags
-from baggraph.errors import BagWarning
+from baggraph.errors import BagWarning, ParameterError
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,9 @@ class BagMarginSVM(GramClassifier):
         kernels.check_kernel(self._stage, self.kernel, self.gamma)
         check_positive(self._stage, C=self.C)
         check_count(self._stage, max_iter=self.max_iter)
+        if self.class_weight not in (None, "balanced"):
+            got, remedy = f"class_weight={self.class_weight!r}", 'pass "balanced" or None'
+            raise ParameterError(self._stage, expected="a known class_weight", got=got, remedy=remedy)
 
     def _anchor(self, bags: Bags) -> kernels.Rows:
         return kernels.Rows.of(bags, self.scaling, self.kernel, self.gamma)
@@ -114,83 +118,110 @@ class BagMarginSVM(GramClassifier):
         return Gram(kernels.all_pairs(rows, anchor), rows.offsets, anchor.offsets)
 
     def _train(self, evidence: Gram, sign: Vector) -> _Machine:
-        table = _Table.of(evidence, sign)
-        chosen = _means(table.offsets)
-        witnesses = np.full(len(table.offsets) - 1, -1)
+        bags = _Bags.of(evidence, sign)
+        points: _Witnesses | _Means = _Means.of(bags)
+        start, witnesses = None, np.full(len(bags.offsets) - 1, -1)
         for _ in range(self.max_iter):
-            machine = fit_svc(table.with_witnesses(chosen), table.signs, self.C, self.class_weight)
-            expansion = table.expand(machine, chosen)
-            new = _highest(expansion(table.positive_rows), table.offsets)
+            machine = fit_svc(points, bags.signs, self.C, balanced=self.class_weight == "balanced", start=start)
+            expansion = points.expand(machine)
+            new = bags.highest(evidence.apply(expansion))
             if np.array_equal(new, witnesses):
-                return _Machine(expansion, table.positive[witnesses], converged=True)
-            witnesses, chosen = new, _picks(new, int(table.offsets[-1]))
+                return _Machine(expansion, witnesses, converged=True)
+            start, witnesses, points = np.flatnonzero(machine.coef), new, _Witnesses(bags, new)
         self._warn()
-        return _Machine(expansion, table.positive[witnesses], converged=False)
+        return _Machine(expansion, witnesses, converged=False)
 
     def _warn(self) -> None:
         text = f"expected witnesses to settle, got changes in round {self.max_iter}; raise max_iter"
         warnings.warn(f"{self._stage}: {text}", BagWarning, stacklevel=6)
 
     def _score(self, model: _Machine, evidence: Gram) -> Vector:
-        return np.maximum.reduceat(model.expansion(evidence.values), evidence.row_offsets[:-1])
+        return np.maximum.reduceat(evidence.apply(model.expansion), evidence.row_offsets[:-1])
 
 
 @dataclass(frozen=True)
-class _Table:
-    """The kernel of witnesses and negative instances; only the part of the witnesses changes from round to round."""
+class _Bags:
+    """Instances of positive and negative bags, by their positions in the table of all."""
 
-    positive: kernels.Index  # instances of positive bags
-    offsets: kernels.Index  # of positive bags among them
+    evidence: Gram
+    positive: kernels.Index
+    offsets: kernels.Index  # of positive bags among these
     negative: kernels.Index
-    positive_rows: Matrix  # (P, N)
-    kernel: Matrix  # (bags + negative) squared
-    signs: Vector
+    signs: Vector  # of one point a positive bag, then of every negative instance
 
     @classmethod
-    def of(cls, evidence: Gram, sign: Vector) -> _Table:
-        """Everything but the part of the witnesses."""
+    def of(cls, evidence: Gram, sign: Vector) -> _Bags:
+        """Those of bags with these signs."""
         sizes = np.diff(evidence.row_offsets)
         of_instance = np.repeat(sign, sizes)
         positive, negative = np.flatnonzero(of_instance > 0), np.flatnonzero(of_instance < 0)
         offsets = np.concatenate([[0], np.cumsum(sizes[sign > 0])])
-        n_bags = len(offsets) - 1
-        kernel = np.empty((n_bags + len(negative),) * 2)
-        kernel[n_bags:, n_bags:] = evidence.values[np.ix_(negative, negative)]
-        signs = np.repeat([1.0, -1.0], [n_bags, len(negative)])
-        return cls(positive, offsets, negative, evidence.values[positive], kernel, signs)
+        return cls(evidence, positive, offsets, negative, np.repeat([1.0, -1.0], [len(offsets) - 1, len(negative)]))
 
-    def with_witnesses(self, chosen: sp.csr_array) -> Matrix:
-        """The kernel with witnesses that are combinations (bags, P) of positive instances; the array is reused."""
-        n_bags = chosen.shape[0]
-        rows = chosen @ self.positive_rows
-        self.kernel[:n_bags, :n_bags] = (chosen @ rows[:, self.positive].T).T
-        self.kernel[:n_bags, n_bags:] = rows[:, self.negative]
-        self.kernel[n_bags:, :n_bags] = self.kernel[:n_bags, n_bags:].T
-        return self.kernel
-
-    def expand(self, machine: Expansion, chosen: sp.csr_array) -> Expansion:
-        """The machine as a function of the kernel with all instances."""
-        coef = np.zeros(self.positive_rows.shape[1])
-        coef[self.negative] = machine.coef[chosen.shape[0] :]
-        coef[self.positive] = chosen.T @ machine.coef[: chosen.shape[0]]
-        return Expansion(coef, machine.intercept)
+    def highest(self, scores: Vector) -> kernels.Index:
+        """The instance of the largest score (N,) in every positive bag."""
+        return self.positive[kernels.first_highest(scores[self.positive], self.offsets)]
 
 
-def _means(offsets: kernels.Index) -> sp.csr_array:
-    """Rows (bags, P) that average the instances of a bag."""
-    sizes = np.diff(offsets)
-    shape = (len(sizes), int(offsets[-1]))
-    return sp.csr_array((np.repeat(1.0 / sizes, sizes), np.arange(shape[1]), offsets), shape=shape)
+@dataclass(frozen=True)
+class _Witnesses(Points):
+    """One instance a positive bag, then every negative instance."""
+
+    bags: _Bags
+    witnesses: kernels.Index
+
+    @cached_property
+    def _place(self) -> kernels.Index:
+        return np.concatenate([self.witnesses, self.bags.negative])
+
+    def block(self, rows: kernels.Index, columns: kernels.Index) -> Matrix:
+        return self.bags.evidence.block(self._place[rows], self._place[columns])
+
+    def apply(self, function: Expansion) -> Vector:
+        return self.bags.evidence.apply(self.expand(function))[self._place]
+
+    def expand(self, function: Expansion) -> Expansion:
+        """The function as one of the kernel with all instances."""
+        coef = np.zeros(len(self.bags.positive) + len(self.bags.negative))
+        coef[self._place] = function.coef
+        return Expansion(coef, function.intercept)
 
 
-def _picks(instances: kernels.Index, count: int) -> sp.csr_array:
-    """Rows (bags, P) that pick one instance each."""
-    n = len(instances)
-    return sp.csr_array((np.ones(n), instances, np.arange(n + 1)), shape=(n, count))
+@dataclass(frozen=True)
+class _Means(Points):
+    """The mean of every positive bag in the space of the kernel, then every negative instance."""
 
+    bags: _Bags
+    table: Matrix  # of means with all points
 
-def _highest(scores: Vector, offsets: kernels.Index) -> kernels.Index:
-    """The first instance of the largest score in every bag."""
-    largest = np.repeat(np.maximum.reduceat(scores, offsets[:-1]), np.diff(offsets))
-    place = np.where(scores == largest, np.arange(len(scores)), len(scores))
-    return np.minimum.reduceat(place, offsets[:-1])
+    @classmethod
+    def of(cls, bags: _Bags) -> _Means:
+        """Means of positive bags."""
+        sizes, starts = np.diff(bags.offsets), bags.offsets[:-1]
+        everything = np.concatenate([bags.positive, bags.negative])
+        means = np.add.reduceat(bags.evidence.block(bags.positive, everything), starts, axis=0) / sizes[:, None]
+        of_means = np.add.reduceat(means[:, : len(bags.positive)], starts, axis=1) / sizes
+        return cls(bags, np.hstack([of_means, means[:, len(bags.positive) :]]))
+
+    def block(self, rows: kernels.Index, columns: kernels.Index) -> Matrix:
+        n = len(self.table)
+        values = np.empty((len(rows), len(columns)))
+        above, left = rows < n, columns < n
+        values[above] = self.table[np.ix_(rows[above], columns)]
+        values[:, left] = self.table[np.ix_(columns[left], rows)].T
+        negative = self.bags.negative[rows[~above] - n], self.bags.negative[columns[~left] - n]
+        values[np.ix_(~above, ~left)] = self.bags.evidence.block(*negative)
+        return values
+
+    def apply(self, function: Expansion) -> Vector:
+        values = self.bags.evidence.apply(self.expand(function))
+        sums = np.add.reduceat(values[self.bags.positive], self.bags.offsets[:-1])
+        return np.concatenate([sums / np.diff(self.bags.offsets), values[self.bags.negative]])
+
+    def expand(self, function: Expansion) -> Expansion:
+        """The function as one of the kernel with all instances."""
+        sizes = np.diff(self.bags.offsets)
+        coef = np.zeros(len(self.bags.positive) + len(self.bags.negative))
+        coef[self.bags.positive] = np.repeat(function.coef[: len(sizes)] / sizes, sizes)
+        coef[self.bags.negative] = function.coef[len(sizes) :]
+        return Expansion(coef, function.intercept)

@@ -34,7 +34,8 @@ class MajorityClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, bags: Any) -> NDArray[Any]:
         """The majority, (B,)."""
-        return self.classes_[self.predict_proba(bags).argmax(axis=1)]
+        shares = self.predict_proba(bags)
+        return self.classes_[shares.argmax(axis=1)]
 
     def predict_proba(self, bags: Any) -> Matrix:
         """Shares of the classes, (B, C)."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from baggraph.baselines._input import Matrix, check_count, dense_rows
 from baggraph.baselines._kernels import bag_blocks, check_kernel, width
 from baggraph.baselines._regressor import BagRegressor
 from baggraph.baselines._ridge import ALPHAS, check_alphas, fit_ridge
+from baggraph.data._split_checks import bit_stream
 from baggraph.data.bags import Bags
 from baggraph.data.scaling import InstanceScaler
 
@@ -78,11 +78,12 @@ class DistributionRegression(BagRegressor):
         check_count(self._stage, n_components=self.n_components)
         check_kernel(self._stage, "rbf", self.gamma)
         check_alphas(self._stage, self.alphas)
+        bit_stream(self._stage, self.random_state)
 
     def _learn(self, bags: Bags, targets: Matrix) -> None:
         self.scaler_ = InstanceScaler(self.scaling).fit(bags)
         gamma = width(dense_rows(self.scaler_.transform(bags)), self.gamma)
-        random = check_random_state(self.random_state)
+        random = np.random.RandomState(self.random_state)  # whose numbers NumPy has frozen
         self.directions_ = np.sqrt(2 * gamma) * random.standard_normal((bags.n_features, self.n_components))
         self.phases_ = random.uniform(0, 2 * np.pi, self.n_components)
         self.ridge_ = fit_ridge(self._embedding(bags), targets, self.alphas)

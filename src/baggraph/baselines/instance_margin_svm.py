@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from baggraph.baselines import _kernels as kernels
-from baggraph.baselines._gram import Expansion, Gram, GramClassifier, fit_svc
+from baggraph.baselines._gram import Gram, GramClassifier
 from baggraph.baselines._input import Vector, check_count, check_positive
+from baggraph.baselines._svc import Expansion, fit_svc
 from baggraph.data.bags import Bags
 from baggraph.errors import BagWarning
 
@@ -118,14 +119,15 @@ class InstanceMarginSVM(GramClassifier):
     def _train(self, evidence: Gram, sign: Vector) -> _Machine:
         offsets = evidence.row_offsets
         of_bag = np.repeat(sign, np.diff(offsets))
-        signs, objectives = of_bag, []
+        signs, objectives, start = of_bag, list[float](), None
         for _ in range(self.max_iter):
-            expansion = fit_svc(evidence.values, signs, self.C)
-            scores = expansion(evidence.values)
+            expansion = fit_svc(evidence, signs, self.C, start=start)
+            scores = evidence.apply(expansion)
             objectives.append(objective(expansion, scores, signs, self.C))
             new = _relabelled(scores, of_bag, offsets)
             if np.array_equal(new, signs):
                 return _Machine(expansion, signs, objectives, converged=True)
+            start = np.flatnonzero((expansion.coef != 0) | (new != signs))
             signs = new
         self._warn()
         return _Machine(expansion, signs, objectives, converged=False)
@@ -135,14 +137,14 @@ class InstanceMarginSVM(GramClassifier):
         warnings.warn(f"{self._stage}: {text}", BagWarning, stacklevel=6)
 
     def _score(self, model: _Machine, evidence: Gram) -> Vector:
-        return np.maximum.reduceat(model.expansion(evidence.values), evidence.row_offsets[:-1])
+        return np.maximum.reduceat(evidence.apply(model.expansion), evidence.row_offsets[:-1])
 
 
 def _relabelled(scores: Vector, of_bag: Vector, offsets: kernels.Index) -> Vector:
     """Signs of scores in positive bags, +1 for the highest of a bag at least, and -1 in negative bags."""
-    highest = np.repeat(np.maximum.reduceat(scores, offsets[:-1]), np.diff(offsets))
-    positive = (of_bag > 0) & ((scores > 0) | (scores == highest))
-    return np.where(positive, 1.0, -1.0)
+    positive = scores > 0
+    positive[kernels.first_highest(scores, offsets)] = True
+    return np.where(positive & (of_bag > 0), 1.0, -1.0)
 
 
 def objective(expansion: Expansion, scores: Vector, signs: Vector, C: float) -> float:

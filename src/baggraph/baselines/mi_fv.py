@@ -67,7 +67,7 @@ class FisherVectorSVM(CodebookSVM):
         self.random_state = random_state
 
     def _check_parameters(self) -> None:
-        self._check_codebook(self.n_components)
+        self._check_codebook(n_components=self.n_components)
 
     def _learn_book(self, rows: Matrix) -> GaussianMixture:
         self._refuse_few(self.n_components, rows)

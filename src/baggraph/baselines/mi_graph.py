@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.spatial.distance import pdist, squareform
 
 from baggraph.baselines import _kernels as kernels
 from baggraph.baselines._gram import Gram, KernelSVM
 from baggraph.baselines._input import Vector, check_positive
 from baggraph.data.bags import Bags
+
+TIE = 1 + 1e-9  # two instances lie at their mean distance, whatever rounding says
 
 
 @dataclass(frozen=True)
@@ -91,13 +94,12 @@ def clique_weights(rows: kernels.Rows, radius: float) -> Vector:
     >>> clique_weights(kernels.Rows.of(bags, "none", "rbf", 1.0), 1.0).tolist()
     [0.25, 0.25, 0.5, 1.0]
     """
-    weights = np.empty(len(rows.values))
+    weights = np.ones(len(rows.values))
     for start, stop in zip(rows.offsets[:-1], rows.offsets[1:], strict=True):
-        bag = rows.values[start:stop]
-        distances = np.sqrt(kernels.squared_distances(bag, bag))
-        np.fill_diagonal(distances, 0.0)
-        n = len(bag)
-        mean = distances.sum() / max(n * (n - 1), 1)
-        share = 1.0 / (distances <= radius * mean).sum(axis=1)
-        weights[start:stop] = share / share.sum()
+        if stop - start > 1:
+            # Differences first, then squares: distances of equal pairs are equal, and those of equal instances zero.
+            distances = pdist(rows.values[start:stop])
+            near = distances <= radius * distances.mean() * TIE
+            share = 1.0 / (1.0 + squareform(near).sum(axis=1))
+            weights[start:stop] = share / share.sum()
     return weights

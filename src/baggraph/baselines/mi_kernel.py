@@ -84,14 +84,16 @@ class MIKernel(KernelSVM):
 
     def _anchor(self, bags: Bags) -> _Anchor:
         rows = kernels.Rows.of(bags, self.scaling, self.kernel, self.gamma)
-        return _Anchor(rows, np.sqrt(kernels.self_sums(rows, self._powered(rows.kernel))))
+        return _Anchor(rows, _norms(rows, self._powered(rows.kernel)))
 
     def _evidence(self, anchor: _Anchor, bags: Bags) -> Gram:
         rows, kernel = anchor.rows.others(bags), self._powered(anchor.rows.kernel)
-        return Gram.of(_over(kernels.segment_sums(rows, anchor.rows, kernel), self._norms(rows, kernel), anchor.norms))
+        return Gram.of(_over(kernels.segment_sums(rows, anchor.rows, kernel), _norms(rows, kernel), anchor.norms))
 
-    def _norms(self, rows: kernels.Rows, kernel: kernels.Kernel) -> Vector:
-        return np.sqrt(kernels.self_sums(rows, kernel))
+
+def _norms(rows: kernels.Rows, kernel: kernels.Kernel) -> Vector:
+    """``sqrt(k(A, A))``, (B,); rounding may leave a sum of products that is nothing below zero."""
+    return np.sqrt(np.maximum(kernels.self_sums(rows, kernel), 0.0))
 
 
 def _over(sums: Matrix, rows: Vector, columns: Vector) -> Matrix:

@@ -60,7 +60,7 @@ class VladSVM(CodebookSVM):
         self.random_state = random_state
 
     def _check_parameters(self) -> None:
-        self._check_codebook(self.n_centers)
+        self._check_codebook(n_centers=self.n_centers)
 
     def _learn_book(self, rows: Matrix) -> Matrix:
         self._refuse_few(self.n_centers, rows)

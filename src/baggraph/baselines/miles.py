@@ -6,8 +6,9 @@ import numpy as np
 from scipy.optimize import linprog
 
 from baggraph.baselines import _kernels as kernels
-from baggraph.baselines._gram import Expansion, Gram, GramClassifier
+from baggraph.baselines._gram import Gram, GramClassifier
 from baggraph.baselines._input import Matrix, Vector, check_positive
+from baggraph.baselines._svc import Expansion
 from baggraph.data.bags import Bags
 from baggraph.errors import BagError
 
@@ -86,7 +87,7 @@ class MILES(GramClassifier):
         return sparse_machine(evidence.values, sign, self.C)
 
     def _score(self, model: Expansion, evidence: Gram) -> Vector:
-        return model(evidence.values)
+        return evidence.apply(model)
 
 
 def sparse_machine(vectors: Matrix, sign: Vector, C: float) -> Expansion:
