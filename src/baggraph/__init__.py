@@ -18,6 +18,8 @@ _HOME = {
     "Bags": "baggraph.data.bags",
     "LearnedGraph": "baggraph.graphs.learned",
     "Posterior": "baggraph.data.posterior",
+    "ResultTable": "baggraph.data.results",
+    "cross_validate": "baggraph.evaluation.cross_validate",
     "datasets": "baggraph.datasets",
     "errors": "baggraph.errors",
     "read": "baggraph.data.readers",
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from baggraph.data.graph import BagGraph as BagGraph
     from baggraph.data.posterior import Posterior as Posterior
     from baggraph.data.readers import read as read
+    from baggraph.data.results import ResultTable as ResultTable
+    from baggraph.evaluation.cross_validate import cross_validate as cross_validate
     from baggraph.graphs.learned import LearnedGraph as LearnedGraph
 
 

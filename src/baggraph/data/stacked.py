@@ -1,0 +1,36 @@
+"""What an estimator must offer so that all folds are trained as one stack."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from numpy.typing import NDArray
+
+from baggraph.data.bags import Bags
+from baggraph.data.posterior import Posterior
+
+__all__ = ["AbstractStacked"]
+
+
+class AbstractStacked(ABC):
+    """An estimator that is trained on many sets of visible labels in one call.
+
+    Examples
+    --------
+    >>> class Prior(AbstractStacked):
+    ...     def posteriors(self, bags, masks):
+    ...         shares = [bags.y[mask].mean() for mask in masks]
+    ...         return [Posterior([[[1 - p, p]] * len(bags)], bags.ids, [0, 1]) for p in shares]
+    >>> bags = Bags([[0.0], [0.0], [0.0]], [0, 1, 2, 3], [0, 1, 1])
+    >>> [found.mean[0].tolist() for found in Prior().posteriors(bags, [[True, True, False]])]
+    [[0.5, 0.5]]
+
+    """
+
+    @abstractmethod
+    def posteriors(self, bags: Bags, masks: NDArray[Any]) -> list[Posterior]:
+        """One posterior over all bags for every row of ``masks`` (M, B), which says whose labels are visible.
+
+        Member m is what fitting on ``masks[m]`` alone gives; labels that it hides are not looked at.
+        """

@@ -1,0 +1,1 @@
+"""Truth and posteriors to numbers, numbers to comparisons, and doubts about both."""
