@@ -15,13 +15,17 @@ __version__ = "0.1.0"
 _HOME = {
     "Bag": "baggraph.data.bags",
     "BagGraph": "baggraph.data.graph",
+    "BagGraphClassifier": "baggraph.estimators.classifier",
+    "BagGraphRegressor": "baggraph.estimators.regressor",
     "Bags": "baggraph.data.bags",
     "LearnedGraph": "baggraph.graphs.learned",
     "Posterior": "baggraph.data.posterior",
     "ResultTable": "baggraph.data.results",
     "cross_validate": "baggraph.evaluation.cross_validate",
+    "algorithms": "baggraph.estimators.printed",
     "datasets": "baggraph.datasets",
     "errors": "baggraph.errors",
+    "make": "baggraph.estimators.printed",
     "read": "baggraph.data.readers",
 }
 
@@ -36,6 +40,10 @@ if TYPE_CHECKING:
     from baggraph.data.posterior import Posterior as Posterior
     from baggraph.data.readers import read as read
     from baggraph.data.results import ResultTable as ResultTable
+    from baggraph.estimators.classifier import BagGraphClassifier as BagGraphClassifier
+    from baggraph.estimators.printed import algorithms as algorithms
+    from baggraph.estimators.printed import make as make
+    from baggraph.estimators.regressor import BagGraphRegressor as BagGraphRegressor
     from baggraph.evaluation.cross_validate import cross_validate as cross_validate
     from baggraph.graphs.learned import LearnedGraph as LearnedGraph
 

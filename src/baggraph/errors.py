@@ -24,6 +24,7 @@ __all__ = [
     "InvalidGraphError",
     "MissingDependencyError",
     "ParameterError",
+    "UnknownParameterError",
     "closest",
     "name_some",
 ]
@@ -54,6 +55,10 @@ class InvalidGraphError(BagError, ValueError):
 
 class ParameterError(BagError, ValueError):
     """A parameter with a value that is not allowed, or a name that does not exist."""
+
+
+class UnknownParameterError(BagError, TypeError):
+    """A keyword that no parameter has."""
 
 
 class DataFileError(BagError, RuntimeError):

@@ -14,11 +14,13 @@ import torch
 from baggraph.data._columns import canonical_ids
 from baggraph.data.graph import BagGraph
 from baggraph.errors import BagWarning, InvalidGraphError, ParameterError, closest
-from baggraph.graphs import _attach, _certify
+from baggraph.graphs import _certify
+from baggraph.graphs._attach import OneNodeRule
 from baggraph.graphs._many import GraphStack, fit_stack
 from baggraph.graphs._problem import DTYPES, Problem, embeddings, pose
 from baggraph.graphs._solve import Progress, Solution, solve
 from baggraph.graphs._weights import mean_degree, weights
+from baggraph.graphs.knn import knn_graph
 from baggraph.graphs.neighbors import Neighbors, nearest
 
 __all__ = ["LearnedGraph"]
@@ -254,7 +256,13 @@ class LearnedGraph:
 
         Each new bag is attached as if it came alone, so neither order nor company matters.
         """
-        return _attach.attach(self, Z_new)
+        return self.rule.attach(Z_new)
+
+    @property
+    def rule(self) -> OneNodeRule:
+        """What :meth:`attach` needs of the fitted graph."""
+        width = max(self.n_neighbors * self.candidate_ratio, self.n_neighbors + 1)
+        return OneNodeRule(self._Z, self._solution.potential, self.theta_, self._problem.scale, self.n_neighbors, width)
 
     def sample(self, n: int, *, noise: float = 0.1) -> list[BagGraph]:
         """Graphs of perturbed distances (perturb and MAP, Papandreou & Yuille 2011), degree matched anew.
@@ -313,12 +321,7 @@ class LearnedGraph:
 
         Its unit self-loops are those that :meth:`BagGraph.normalised` adds.  For the ``as-published`` protocol only.
         """
-        tensor = embeddings(Z, "cpu", "float64")
-        found = nearest(tensor, n_neighbors * candidate_ratio, method="exact").indices.numpy()
-        n, width = found.shape
-        entries = (np.ones(n * width), (np.repeat(np.arange(n), width), found.ravel()))
-        adjacency = sp.csr_array(sp.coo_array(entries, shape=(n, n)))
-        return BagGraph(adjacency.maximum(adjacency.T), canonical_ids(ids, n))
+        return knn_graph(Z, n_neighbors * candidate_ratio, ids=ids)
 
     # ------------------------------------------------------------------ checks
 

@@ -16,6 +16,7 @@ from baggraph.data.bags import Bags
 from baggraph.data.graph import BagGraph
 from baggraph.errors import InvalidGraphError, ParameterError
 from baggraph.inference._hop import Hop
+from baggraph.inference._members import refuse_other_bags
 from baggraph.inference._program import Settings
 from baggraph.inference.stack import _check
 from baggraph.nn.network import Network
@@ -68,6 +69,7 @@ def hop_of(graph: BagGraph, bags: Bags, weights: Tensor, batching: Batching, see
     if len(graph) != len(bags):
         got = f"one over {len(graph)}"
         raise InvalidGraphError("minibatch", expected=f"a graph over {len(bags)} bags", got=got, remedy="align them")
+    refuse_other_bags(graph, bags, "minibatch")
     place = {"device": settings.device, "dtype": settings.compute_dtype}
     return Hop.of(graph, weights.numpy() > 0, batching.n_neighbors_sampled, seed, **place)
 

@@ -12,7 +12,10 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from baggraph.errors import ParameterError
+from baggraph.data._columns import canonical_ids
+from baggraph.data.bags import Bags
+from baggraph.data.graph import BagGraph
+from baggraph.errors import InvalidGraphError, ParameterError
 from baggraph.nn.dropout import keyed, scrambled
 from baggraph.nn.gcn import Propagation
 from baggraph.nn.network import Forward, Network
@@ -127,3 +130,19 @@ def refuse_running_statistics(network: nn.Module) -> None:
                 got=f"{type(module).__name__} ({name})",
                 remedy="use nn.LayerNorm, which looks at one row at a time",
             )
+
+
+def refuse_other_bags(graph: BagGraph, bags: Bags, stage: str) -> None:
+    """Raise where a graph names other bags, or these in another order; one without names of its own is believed."""
+    if graph.ids is bags.ids or np.array_equal(graph.ids, bags.ids):
+        return
+    numbered = np.array_equal(graph.ids, canonical_ids(None, len(graph)))  # as of embeddings without ids
+    if numbered and set(graph.ids) != set(bags.ids):
+        return
+    place = int(np.argmax(np.asarray(graph.ids) != np.asarray(bags.ids)))
+    raise InvalidGraphError(
+        stage,
+        expected="a graph of these bags in their order",
+        got=f"bag {str(graph.ids[place])!r} of the graph in the place of {str(bags.ids[place])!r}",
+        remedy="use graph.take(bags.ids), or learn it with ids=bags.ids",
+    )

@@ -133,7 +133,7 @@ def fit_minibatch(
     refuse_running_statistics(network)
     dtype = torch.float64 if precision == "float64" else torch.float32
     weights = bag_weights(mask, bags)
-    labels = _targets(targets, loss, weights.unsqueeze(0), bags)
+    labels = _targets(targets, loss, weights.unsqueeze(0), bags).view(len(bags), loss.n_targets)
     rates = {"lr": lr, "weight_decay": weight_decay}
     own_rates = {name: _each(rate, 1, name).to(dtype) for name, rate in rates.items()}
     hop = None if graph is None else hop_of(graph, bags, weights, batching, seed, settings)

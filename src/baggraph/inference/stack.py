@@ -15,7 +15,7 @@ from torch import Tensor
 from baggraph.data.bags import Bags
 from baggraph.data.graph import BagGraph
 from baggraph.errors import BagWarning, InvalidBagsError, ParameterError, closest, name_some
-from baggraph.inference._members import Layout, refuse_running_statistics, start
+from baggraph.inference._members import Layout, refuse_other_bags, refuse_running_statistics, start
 from baggraph.inference._program import PRECISIONS, Program, Settings, member_bytes
 from baggraph.nn.gcn import Propagation
 from baggraph.nn.losses import AbstractLoss
@@ -245,6 +245,8 @@ def _propagation(graphs: Any, count: int, bags: Bags, settings: Settings) -> Pro
     if n != len(bags) or paths.n_graphs not in (1, count):
         expected = f"one graph, or {count}, over {len(bags)} bags"
         raise _parameter(expected, f"{paths.n_graphs} over {n}", "pass graphs of these bags")
+    for graph in [graphs] if isinstance(graphs, BagGraph) else graphs:
+        refuse_other_bags(graph, bags, "stack")
     return paths
 
 

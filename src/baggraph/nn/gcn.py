@@ -61,7 +61,7 @@ class Propagation:
         if len(sizes) != 1:
             got = f"graphs over {sizes} bags" if many else "no graph"
             raise InvalidGraphError("propagation", expected="graphs over the same bags", got=got, remedy="align them")
-        blocks = [normalised(_over_largest(graph.adjacency), 1.0, "symmetric") for graph in many]
+        blocks = [normalised(over_largest(graph.adjacency), 1.0, "symmetric") for graph in many]
         return cls.of_matrices(blocks, device=device, dtype=dtype)
 
     @classmethod
@@ -160,5 +160,6 @@ class GraphConvolution(nn.Module):
         return (out if graph is None else graph.mix(out)) + self.bias
 
 
-def _over_largest(adjacency: sp.csr_array) -> sp.csr_array:
+def over_largest(adjacency: sp.csr_array) -> sp.csr_array:
+    """Weights relative to the largest, so that a self-loop of 1 weighs as much as the strongest neighbour."""
     return adjacency / adjacency.data.max() if adjacency.nnz else adjacency

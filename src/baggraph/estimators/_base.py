@@ -1,0 +1,323 @@
+"""The frame of both estimators: parameters, fit, and what is said of bags."""
+
+from __future__ import annotations
+
+import inspect
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from baggraph.data.bags import Bags
+from baggraph.data.graph import BagGraph
+from baggraph.data.posterior import Posterior
+from baggraph.data.splits import label_mask
+from baggraph.data.stacked import AbstractStacked
+from baggraph.errors import ParameterError, UnknownParameterError, closest
+from baggraph.estimators._building import build_network, build_plan, build_scaler, wrong
+from baggraph.estimators._fitted import Fitted
+from baggraph.estimators._input import bags_of, weights_of, with_labels
+from baggraph.estimators._progress import teller
+from baggraph.inference.bag_graph import Inference, Plan, infer
+from baggraph.inference.calibration import Conformal
+from baggraph.inference.sampling import Draws
+from baggraph.nn.losses import AbstractLoss
+
+Array = NDArray[np.float64]
+MOST_RANDOM = 2**31 - 1
+
+
+class BagGraphEstimator(AbstractStacked, BaseEstimator):
+    """What :class:`BagGraphClassifier` and :class:`BagGraphRegressor` share."""
+
+    __signature__: inspect.Signature
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        """Show the parameters of both constructors as one list, to people and to scikit-learn."""
+        super().__init_subclass__(**more)
+        parts = [inspect.signature(maker).parameters.values() for maker in (BagGraphEstimator.__init__, cls.__init__)]
+        keywords = [p for part in parts for p in part if p.kind is p.KEYWORD_ONLY]
+        cls.__signature__ = inspect.Signature(keywords)
+
+    def __new__(cls, *_args: Any, **given: Any) -> BagGraphEstimator:
+        for name in given:
+            if name not in cls.__signature__.parameters:
+                expected, remedy = "a known parameter", closest(name, cls.__signature__.parameters)
+                raise UnknownParameterError(cls.__name__, expected=expected, got=repr(name), remedy=remedy)
+        return super().__new__(cls)
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        return sorted(cls.__signature__.parameters)
+
+    def __init__(
+        self,
+        *,
+        encoder: Any = "rff-pool",
+        encoder_options: Mapping[str, Any] | None = None,
+        pooling: str | None = None,
+        hidden: Sequence[int] = (),
+        dropout: float = 0.5,
+        head: str = "gcn",
+        graph: Any = "learned",
+        n_neighbors: int = 3,
+        candidate_ratio: int = 3,
+        observed: BagGraph | str | None = None,
+        trust: float = 0.0,
+        embedding: str = "all",
+        setting: str = "transductive",
+        rounds: int = 1,
+        n_draws: int = 50,
+        n_graph_draws: int = 0,
+        n_members: int = 1,
+        epochs: int = 200,
+        lr: float = 5e-4,
+        weight_decay: float = 5e-3,
+        scaling: str = "auto",
+        calibration: float = 0.0,
+        device: str = "auto",
+        precision: str = "float32",
+        random_state: Any = 0,
+        verbose: Any = 0,
+    ) -> None:
+        self.encoder = encoder
+        self.encoder_options = encoder_options
+        self.pooling = pooling
+        self.hidden = hidden
+        self.dropout = dropout
+        self.head = head
+        self.graph = graph
+        self.n_neighbors = n_neighbors
+        self.candidate_ratio = candidate_ratio
+        self.observed = observed
+        self.trust = trust
+        self.embedding = embedding
+        self.setting = setting
+        self.rounds = rounds
+        self.n_draws = n_draws
+        self.n_graph_draws = n_graph_draws
+        self.n_members = n_members
+        self.epochs = epochs
+        self.lr = lr
+        self.weight_decay = weight_decay
+        self.scaling = scaling
+        self.calibration = calibration
+        self.device = device
+        self.precision = precision
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # ------------------------------------------------------------------ what a kind of target decides
+
+    @abstractmethod
+    def _read_targets(self, bags: Bags) -> Array:
+        """Codes (B,) or targets (B, t), NaN where a bag is unlabelled; notes what is known of them."""
+
+    @abstractmethod
+    def _loss(self, targets: Array) -> AbstractLoss:
+        """What outputs mean."""
+
+    @abstractmethod
+    def _weights(self, targets: Array, masks: Any, sample_weight: Array) -> Array:
+        """Weights of bags in the loss (M, B)."""
+
+    @abstractmethod
+    def _scaled_targets(self, targets: Array, weights: Array) -> tuple[Array, Any]:
+        """Targets as a network is trained on them, and what brings them back."""
+
+    @abstractmethod
+    def _posterior(self, draws: Draws, scales: Any, ids: Any) -> Posterior:
+        """Draws (S, B, t) of one member as a posterior in terms of the labels."""
+
+    @abstractmethod
+    def _calibrated(self, raw: Posterior, targets: Array, seen: Any, held: Any) -> Any:
+        """What makes a posterior honest, from bags held out (positions), or else from those seen."""
+
+    @abstractmethod
+    def _corrected(self, raw: Posterior, correction: Any) -> Posterior:
+        """The posterior made honest."""
+
+    # ------------------------------------------------------------------ scikit-learn's face
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters; an unknown name is answered with the nearest."""
+        known = self.get_params()
+        for name in params:
+            if name not in known:
+                stage, remedy = type(self).__name__, closest(name, known)
+                raise ParameterError(stage, expected="a known parameter", got=repr(name), remedy=remedy)
+        return super().set_params(**params)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.three_d_array = True
+        tags.target_tags.required = True
+        return tags
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Learn from bags; those without a label (None, NaN) take part in the graph, and get a posterior.
+
+        Parameters
+        ----------
+        X
+            Bags, a list of (n, d) arrays, an array (B, n, d), or a table (B, d) of bags of one instance.
+        y
+            Labels (B,) or (B, t); by default those that the bags carry.
+        sample_weight
+            Weights (B,) of bags in the loss.
+
+        """
+        self._check_parameters()
+        self._seeds = self._draw_seeds()
+        bags = with_labels(bags_of(self, X, reset=True), y, type(self).__name__)
+        targets = self._read_targets(bags)
+        known = np.isfinite(targets).reshape(len(bags), -1).all(axis=1)
+        held = self._hold_out(targets, known)
+        visible = known & ~held
+        sample_weight = weights_of(sample_weight, len(bags), type(self).__name__)
+        (raw,), found, plan, scales = self._infer(bags, targets, visible[None], sample_weight, attachable=True)
+        self._correction = self._calibrated(raw, targets, visible, np.flatnonzero(held))
+        self.posterior_ = self._corrected(raw, self._correction)
+        held_part = self.posterior_.take(held) if held.any() else None
+        self.conformal_ = None if held_part is None else Conformal.of(held_part, self._labels_of(targets[held]))
+        self._fitted, self._scales = Fitted.of(plan, found, self._seeds, bags.ids), scales
+        self._describe(found)
+        return self
+
+    def _describe(self, found: Inference) -> None:
+        self.transduction_ = self.posterior_.prediction
+        self.graphs_ = None if found.wired is None else [one.graph for one in found.wired]
+        self.graph_ = None if self.graphs_ is None else self.graphs_[0]
+        self.embedding_ = found.fit.embedding[0].numpy()
+        self.loss_curve_ = found.fit.losses.mean(0).numpy()
+        self.n_iter_ = int(self.epochs)
+
+    def posteriors(self, bags: Bags, masks: Any) -> list[Posterior]:
+        """Posteriors of all bags for every row of ``masks`` (M, B), which says whose labels are seen.
+
+        Each is what :meth:`fit` gives in ``posterior_`` where the other labels are missing; all are fitted as one
+        stack.  The estimator itself is not fitted.
+        """
+        self._check_parameters()
+        own = type(self)(**self.get_params(deep=False))
+        own._seeds = own._draw_seeds()
+        bags = with_labels(bags_of(own, bags, reset=True), None, type(self).__name__)
+        masks = np.asarray(masks, dtype=bool)
+        seen_by_any = bags.labelled & masks.any(axis=0)
+        targets = own._read_targets(bags.replace(y=_hidden(bags.y, ~seen_by_any)))
+        held = np.stack([own._hold_out(targets, mask & seen_by_any) for mask in masks])
+        visible = masks & seen_by_any & ~held
+        raw, *_ = own._infer(bags, targets, visible, np.ones(len(bags)), attachable=False)
+        found = []
+        for part, seen, out in zip(raw, visible, held, strict=True):
+            correction = own._calibrated(part, targets, seen, np.flatnonzero(out))
+            found.append(own._corrected(part, correction))
+        return found
+
+    def predict_posterior(self, X: Any, *, links: Any = None, joint: bool = False) -> Posterior:
+        """The posterior of new bags, which are joined to the fitted graph.
+
+        Each is joined as if it came alone, so neither order nor company matters; with ``joint``, the graph is made
+        anew and new bags may be neighbours of each other.  ``links`` (new bags, bags in fit) are known weights.
+        """
+        check_is_fitted(self, "posterior_")
+        bags = bags_of(self, X, reset=False)
+        draws = self._fitted.draws(self.scaler_.transform(bags), links, joint)
+        return self._corrected(self._pooled(draws, self._scales, bags.ids), self._correction)
+
+    def predict(self, X: Any) -> Any:
+        """Labels of new bags: the most probable class, or the expected target."""
+        return self.predict_posterior(X).prediction
+
+    # ------------------------------------------------------------------ the steps of fit
+
+    def _infer(
+        self, bags: Bags, targets: Array, masks: Any, sample_weight: Array, *, attachable: bool
+    ) -> tuple[list[Posterior], Inference, Plan, Any]:
+        """Run Algorithm 1 for every row of ``masks``, ``n_members`` times each."""
+        self.scaler_ = build_scaler(self, bags)
+        scaled = self.scaler_.transform(bags)
+        loss = self._loss(targets)
+        plan = build_plan(self, build_network(self, bags.n_features, loss), loss, bags)
+        weights = self._weights(targets, masks, sample_weight)
+        trained_on, scales = self._scaled_targets(targets, weights)
+        members = int(self.n_members)
+        repeated = trained_on if trained_on.ndim < 3 else np.repeat(trained_on, members, axis=0)
+        seeds, tell = self._seeds * len(masks), teller(self.verbose)
+        found = infer(
+            plan, scaled, repeated, np.repeat(weights, members, axis=0), seeds, attachable=attachable, progress=tell
+        )
+        posteriors = []
+        for m in range(len(masks)):
+            some = slice(m * members, (m + 1) * members)
+            variance = found.draws.variance
+            part = Draws(found.draws.mean[some], None if variance is None else variance[some])
+            own_scales = None if scales is None else tuple(scale[m : m + 1] for scale in scales)
+            posteriors.append(self._pooled(part, own_scales, bags.ids))
+        return posteriors, found, plan, scales
+
+    def _pooled(self, draws: Draws, scales: Any, ids: Any) -> Posterior:
+        """One posterior of the draws (M, S, B, t) of all members."""
+        merged = [None if v is None else v.flatten(0, 1) for v in (draws.mean, draws.variance)]
+        return self._posterior(Draws(*merged), scales, ids)  # type: ignore[arg-type]
+
+    def _draw_seeds(self) -> list[int]:
+        """A seed a member."""
+        if isinstance(self.random_state, np.random.RandomState):
+            return self.random_state.randint(MOST_RANDOM, size=int(self.n_members)).tolist()
+        state = np.random.SeedSequence(self.random_state).generate_state(int(self.n_members))
+        return [int(seed) & MOST_RANDOM for seed in state]
+
+    def _hold_out(self, targets: Array, known: Any) -> NDArray[np.bool_]:
+        """Labelled bags that are kept from training, for calibration (B,)."""
+        held = np.zeros(len(targets), dtype=bool)
+        if not self.calibration:
+            return held
+        labels = np.where(known if targets.ndim == 1 else known[:, None], targets, np.nan)
+        kept = label_mask(labels, labelled=1.0 - float(self.calibration), random_state=self._seeds[0])
+        return known & ~kept
+
+    def _conformal(self, what: str) -> Conformal:
+        check_is_fitted(self, "posterior_")
+        if self.conformal_ is None:
+            raise wrong(self, f"bags held out of training for {what}", "calibration=0", "fit with calibration=0.2")
+        return self.conformal_
+
+    def _asked(self, X: Any, links: Any) -> Posterior:
+        """Of new bags or, without any, of those in fit."""
+        return self.posterior_ if X is None else self.predict_posterior(X, links=links)
+
+    @abstractmethod
+    def _labels_of(self, targets: Array) -> Any:
+        """Labels from codes or targets."""
+
+    def _check_parameters(self) -> None:
+        for name, least in (("n_members", 1), ("n_neighbors", 1), ("candidate_ratio", 1), ("epochs", 1)):
+            value = getattr(self, name)
+            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
+                raise wrong(self, f"{name} a whole number from {least}", repr(value), "change it")
+        for name, low, high in (("calibration", 0, 1), ("dropout", 0, 1), ("trust", 0, 1 + 1e-12)):
+            value = getattr(self, name)
+            if not isinstance(value, int | float | np.number) or not low <= value < high:
+                raise wrong(self, f"{name} from {low} to {'1' if high > 1 else 'below 1'}", repr(value), "change it")
+        for name in ("lr", "weight_decay"):
+            value = getattr(self, name)
+            if not isinstance(value, int | float | np.number) or not 0 <= value < np.inf:
+                raise wrong(self, f"{name} from 0", repr(value), "change it")
+        state = self.random_state
+        if state is not None and (not isinstance(state, int | np.integer | np.random.RandomState) or state is True):
+            raise wrong(self, "random_state None or a whole number from 0", repr(state), "pass 0")
+
+
+def _hidden(y: Any, hide: Any) -> Any:
+    """Labels of which some are missing."""
+    text = y.dtype.kind == "O"
+    found = np.array(y, dtype=object if text else np.float64)
+    found[hide] = None if text else np.nan
+    return found

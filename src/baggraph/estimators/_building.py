@@ -1,0 +1,146 @@
+"""From the parameters of an estimator to a network, a wiring and a plan."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+from baggraph.data.bags import Bags
+from baggraph.data.graph import BagGraph
+from baggraph.data.scaling import InstanceScaler
+from baggraph.errors import InvalidGraphError, ParameterError, closest
+from baggraph.graphs.learned import LearnedGraph
+from baggraph.graphs.wiring import AbstractWiring, GivenWiring, LearnedWiring, NearestWiring
+from baggraph.inference.bag_graph import Plan
+from baggraph.nn.encoders import ENCODERS, encoder
+from baggraph.nn.heads import Head, PassHead
+from baggraph.nn.losses import AbstractLoss
+from baggraph.nn.network import Network
+
+GRAPHS = ("given", "knn", "learned")
+HEADS = ("gcn", "linear")
+
+
+def build_network(estimator: Any, n_features: int, loss: AbstractLoss) -> Network:
+    """A network for one member."""
+    options = dict(estimator.encoder_options or {})
+    given = estimator.encoder
+    if isinstance(given, nn.Module):
+        if options or estimator.pooling is not None:
+            got = "a module beside pooling or encoder_options"
+            raise wrong(estimator, "options only for an encoder by name", got, "configure the module itself")
+        return Network(copy.deepcopy(given), _head(estimator, given, loss))
+    if estimator.pooling is not None:
+        options["pooling"] = estimator.pooling
+    if given == "mi-net":
+        options["n_outputs"] = loss.n_outputs
+    made = _called(estimator, encoder, given, n_features, **options)
+    return Network(made, PassHead() if given == "mi-net" else _head(estimator, made, loss))
+
+
+def _called(estimator: Any, make: Callable[..., nn.Module], name: Any, n_features: int, **options: Any) -> nn.Module:
+    if name not in ENCODERS:
+        raise wrong(estimator, "the name of an encoder, or a module", repr(name), closest(str(name), ENCODERS))
+    try:
+        return make(name, n_features, **options)
+    except TypeError as error:
+        raise wrong(estimator, f"options of {name!r}", str(error), "look at its page in the reference") from error
+
+
+def _head(estimator: Any, made: nn.Module, loss: AbstractLoss) -> Head:
+    widths = getattr(made, "level_widths", None)
+    if not widths:
+        got = f"none on {type(made).__name__}"
+        raise wrong(estimator, "an encoder with level_widths, a tuple that sums to its width", got, "add it")
+    return Head(widths, loss.n_outputs, dropout=estimator.dropout, hidden=tuple(estimator.hidden))
+
+
+def build_scaler(estimator: Any, bags: Bags) -> InstanceScaler:
+    """The scaler, fitted on all bags that ``fit`` was given; ``"auto"`` keeps sparse instances sparse."""
+    kind = estimator.scaling
+    if kind == "auto":
+        kind = "maxabs" if bags.is_sparse else "standard"
+    return InstanceScaler(kind).fit(bags)
+
+
+def build_wiring(estimator: Any, bags: Bags) -> AbstractWiring | None:
+    """How the graph comes about; None for the base model."""
+    if estimator.head not in HEADS:
+        raise wrong(estimator, f"head to be one of {HEADS}", repr(estimator.head), closest(str(estimator.head), HEADS))
+    graph, k = estimator.graph, estimator.n_neighbors
+    if graph is None or estimator.head == "linear":
+        return None
+    if isinstance(graph, LearnedGraph):
+        return LearnedWiring(graph)
+    if isinstance(graph, AbstractWiring):
+        return graph
+    if isinstance(graph, BagGraph) or graph == "given":
+        return GivenWiring(known_graph(estimator, graph, bags))
+    if graph == "knn":
+        return NearestWiring(k, _device(estimator))
+    if graph == "learned":
+        own = LearnedGraph(k, estimator.candidate_ratio, device=_device(estimator), precision="float64")
+        own.observed = _observed(estimator, bags)
+        own.trust = 0.0 if own.observed is None else estimator.trust
+        return LearnedWiring(own)
+    raise wrong(
+        estimator, f"graph to be None, a BagGraph, or one of {GRAPHS}", repr(graph), closest(str(graph), GRAPHS)
+    )
+
+
+def known_graph(estimator: Any, graph: BagGraph | str, bags: Bags) -> BagGraph:
+    """The graph that was passed, or that the bags carry."""
+    if isinstance(graph, BagGraph):
+        return graph
+    if bags.graph is None:
+        stage = type(estimator).__name__
+        remedy = "pass Bags with a graph, or a BagGraph"
+        raise InvalidGraphError(stage, expected="bags with a graph of their own", got="none", remedy=remedy)
+    return bags.graph
+
+
+def _observed(estimator: Any, bags: Bags) -> BagGraph | None:
+    observed = estimator.observed
+    if observed is None:
+        return None
+    if not isinstance(observed, BagGraph) and observed != "given":
+        raise wrong(estimator, "observed to be None, 'given' or a BagGraph", repr(observed), "pass one of these")
+    return known_graph(estimator, observed, bags)
+
+
+def _device(estimator: Any) -> str:
+    auto = "cuda" if torch.cuda.is_available() else "cpu"
+    return auto if estimator.device == "auto" else str(estimator.device)
+
+
+def build_plan(estimator: Any, network: Network, loss: AbstractLoss, bags: Bags) -> Plan:
+    """Algorithm 1 with the settings of an estimator."""
+    training: Mapping[str, Any] = {
+        "lr": estimator.lr,
+        "weight_decay": estimator.weight_decay,
+        "epochs": estimator.epochs,
+        "device": estimator.device,
+        "precision": estimator.precision,
+    }
+    wiring = build_wiring(estimator, bags)
+    return Plan(
+        network=network,
+        loss=loss,
+        wiring=wiring,
+        observed=None if wiring is None or not wiring.needs_embeddings else _observed(estimator, bags),
+        embedding=estimator.embedding,
+        rounds=estimator.rounds,
+        setting=estimator.setting,
+        n_draws=estimator.n_draws,
+        n_graph_draws=estimator.n_graph_draws,
+        training=training,
+    )
+
+
+def wrong(estimator: Any, expected: str, got: str, remedy: str) -> ParameterError:
+    """An error that names the estimator."""
+    return ParameterError(type(estimator).__name__, expected=expected, got=got, remedy=remedy)

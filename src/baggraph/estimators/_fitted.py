@@ -1,0 +1,175 @@
+"""What remains of a fit: enough to say something of new bags."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor, nn
+
+from baggraph.data._graph_measures import normalised
+from baggraph.data.bags import Bags
+from baggraph.data.graph import BagGraph
+from baggraph.errors import InvalidGraphError, ParameterError
+from baggraph.graphs.wiring import AbstractWiring, Wired
+from baggraph.inference._members import forward
+from baggraph.inference.bag_graph import Inference, Plan, graph_embedding
+from baggraph.inference.sampling import Draws, described, draw_keys, head_outputs, sample
+from baggraph.inference.stack import dense
+from baggraph.nn.gcn import Propagation, over_largest
+from baggraph.nn.heads import Head
+from baggraph.nn.network import Network
+
+CHUNK_INSTANCES = 1 << 17
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """M members, their embeddings of the bags in fit (M, B, h), and their graphs, or None."""
+
+    plan: Plan
+    parameters: dict[str, Tensor]
+    embedding: Tensor
+    wired: list[Wired] | None
+    seeds: list[int]
+    ids: Any
+
+    @classmethod
+    def of(cls, plan: Plan, found: Inference, seeds: list[int], ids: Any) -> Fitted:
+        """Without what only the training needed."""
+        return cls(plan, found.fit.parameters, found.fit.embedding, found.wired, seeds, ids)
+
+    @property
+    def network(self) -> Network:
+        """The network for one member, of the type of the parameters."""
+        return copy.deepcopy(self.plan.network).to(self.embedding.dtype)
+
+    def embed(self, bags: Bags) -> Tensor:
+        """Embeddings (M, m, h) of bags that are scaled already."""
+        parts = []
+        network = self.network
+        for part in _chunks(bags):
+            instances, offsets = dense(part, self.embedding.dtype, torch.device("cpu"))
+            with torch.no_grad():
+                parts.append(forward(network, self.parameters, instances, offsets, None).embedding)
+        return torch.cat(parts, dim=1)
+
+    def draws(self, bags: Bags, links: Any, joint: bool) -> Draws:
+        """Draws (M, S, m, t) of new bags, with ``links`` (m, B) to those in fit, or as the graph's rule joins them."""
+        new = self.embed(bags)
+        if self.wired is None:
+            if links is not None or joint:
+                got = "links or joint=True for a model without a graph"
+                raise ParameterError("predict", expected="neither", got=got, remedy="leave them out")
+            return self._sampled(new, None)
+        if joint:
+            return self._joint(new, bags.ids)
+        parts = []
+        for m, wired in enumerate(self.wired):
+            own = _checked_links(links, len(bags), len(self.ids)) if links is not None else self._links(m, new[m], bags)
+            matrix, needed = _extended(wired.graph, own, self._n_layers)
+            embedding = torch.cat([self.embedding[m, needed], new[m]])
+            path = Propagation.of_matrices([matrix], dtype=embedding.dtype)
+            parts.append(_without(self._sampled(embedding[None], path, [m]), len(needed)))
+        return _joined(parts)
+
+    def _links(self, m: int, new: Tensor, bags: Bags) -> sp.csr_array:
+        wired = self.wired[m]  # type: ignore[index]
+        if wired.rule is not None:
+            return wired.rule.attach(graph_embedding(self.plan, new).numpy())
+        known = getattr(self.plan.wiring, "graph", None)
+        names = set() if known is None else set(known.ids.tolist())
+        if not names.issuperset(bags.ids.tolist()) or not set(self.ids.tolist()).isdisjoint(bags.ids.tolist()):
+            got = "a graph that was given, without the new bags"
+            remedy = "pass links=(new bags, bags in fit), fit with a BagGraph over all bags, or with graph='learned'"
+            raise InvalidGraphError("predict", expected="links from new bags", got=got, remedy=remedy)
+        place = {bag: i for i, bag in enumerate(known.ids.tolist())}  # type: ignore[union-attr]
+        rows, columns = ([place[bag] for bag in ids.tolist()] for ids in (bags.ids, self.ids))
+        return sp.csr_array(known.adjacency[rows][:, columns])  # type: ignore[union-attr]
+
+    def _joint(self, new: Tensor, ids: Any) -> Draws:
+        """All bags in one graph, made anew, in which new bags may be each other's neighbours."""
+        wiring = cast(AbstractWiring, self.plan.wiring)
+        union = np.concatenate([self.ids, [f"new {bag}" for bag in ids] if wiring.needs_embeddings else ids])
+        stack = torch.cat([self.embedding, new], dim=1)
+        graphs = wiring.graphs(graph_embedding(self.plan, stack), union)
+        return _without(self._sampled(stack, Propagation.of(graphs, dtype=stack.dtype)), len(self.ids))
+
+    @property
+    def _n_layers(self) -> int:
+        """How many hops away bags are heard."""
+        head = self.plan.network.head
+        return len(cast(nn.ModuleList, head.levels[0])) if isinstance(head, Head) else 1
+
+    def _sampled(self, embedding: Tensor, paths: Propagation | None, members: list[int] | None = None) -> Draws:
+        chosen = list(range(len(self.seeds))) if members is None else members
+        parameters = {name: value[chosen] for name, value in self.parameters.items()}
+        network = self.network
+        if not self.plan.n_draws:
+            outputs = head_outputs(network, parameters, embedding, paths, None)
+            return described(outputs.unsqueeze(1), self.plan.loss)
+        keys = draw_keys([self.seeds[m] for m in chosen], self.plan.n_draws)
+        return sample(network, parameters, embedding, paths, keys, self.plan.loss)
+
+
+def _chunks(bags: Bags) -> Iterator[Bags]:
+    """Runs of bags whose instances fit in memory together."""
+    start = 0
+    while start < len(bags):
+        limit = int(bags.offsets[start]) + CHUNK_INSTANCES
+        stop = max(start + 1, int(np.searchsorted(bags.offsets, limit, side="right")) - 1)
+        yield bags[start:stop]
+        start = stop
+
+
+def _checked_links(links: Any, m: int, n: int) -> sp.csr_array:
+    matrix = sp.csr_array(links, dtype=np.float64)
+    if matrix.shape != (m, n):
+        expected = f"links of shape (new bags, bags in fit) ({m}, {n})"
+        raise InvalidGraphError(
+            "predict", expected=expected, got=f"shape {matrix.shape}", remedy="pass a row a new bag"
+        )
+    if not np.isfinite(matrix.data).all() or (matrix.data < 0).any():
+        got = "negative or missing ones"
+        raise InvalidGraphError("predict", expected="finite links from 0", got=got, remedy="look at their weights")
+    return matrix
+
+
+def _extended(graph: BagGraph, links: sp.csr_array, n_layers: int) -> tuple[sp.csr_array, np.ndarray]:
+    """Normalised weights over the fitted bags that matter (also returned) followed by new ones, each as if alone.
+
+    Rows of fitted bags stay as they were; of a new bag they are those of the graph with this bag added:
+    ``a_ij = w_ij / sqrt(d_i (d_j + w_ij))`` and ``a_ii = 1 / d_i`` with d the degrees, self-loops included.
+    """
+    plain = over_largest(graph.adjacency)
+    largest = graph.adjacency.data.max() if graph.adjacency.nnz else 1.0
+    needed = np.unique(links.indices)
+    for _ in range(n_layers - 1):
+        needed = np.union1d(needed, np.unique(plain[needed].indices))
+    own = sp.csr_array(links[:, needed]) / largest
+    degree = 1 + np.asarray(plain.sum(axis=1))
+    new_degree = 1 + np.asarray(own.sum(axis=1))
+    rows = np.repeat(np.arange(own.shape[0]), np.diff(own.indptr))
+    own.data = own.data / np.sqrt(new_degree[rows] * (degree[needed][own.indices] + own.data))
+    kept = normalised(plain, 1.0, "symmetric")[needed][:, needed] if n_layers > 1 else None
+    top = sp.eye_array(len(needed), format="csr") if kept is None else kept  # of one layer, only new rows are read
+    corner = sp.csr_array(sp.diags_array(1 / new_degree))
+    blocks = [[top, None], [own, corner]]
+    if not len(needed):
+        return corner, needed
+    return sp.csr_array(sp.block_array(blocks, format="csr")), needed
+
+
+def _without(draws: Draws, count: int) -> Draws:
+    """Of the bags behind the first ``count``."""
+    return Draws(draws.mean[:, :, count:], None if draws.variance is None else draws.variance[:, :, count:])
+
+
+def _joined(parts: list[Draws]) -> Draws:
+    variances = [part.variance for part in parts if part.variance is not None]
+    return Draws(torch.cat([part.mean for part in parts]), torch.cat(variances) if variances else None)

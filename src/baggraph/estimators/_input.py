@@ -1,0 +1,80 @@
+"""What an estimator accepts as bags and labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils.validation import validate_data
+
+from baggraph.baselines._input import as_bags
+from baggraph.data.bags import Bags
+from baggraph.errors import InvalidBagsError
+
+FEWEST_BAGS = 2
+
+
+def bags_of(estimator: Any, X: Any, *, reset: bool) -> Bags:
+    """Bags from Bags, a list of 2-D arrays, a 3-D array, or a table (each row a bag of one instance).
+
+    ``reset`` notes the number of features, as ``fit`` does; without, it is compared.
+    """
+    stage = type(estimator).__name__
+    fewest = FEWEST_BAGS if reset else 1
+    if _is_table(X):
+        kinds = [np.float64, np.float32]
+        table = validate_data(
+            estimator, X, reset=reset, accept_sparse="csr", dtype=kinds, ensure_min_samples=fewest, order="C"
+        )
+        return Bags(table, np.arange(table.shape[0] + 1))
+    bags = as_bags(X, stage)
+    if len(bags) < fewest:
+        raise InvalidBagsError(stage, expected=f"at least {fewest} bags", got=str(len(bags)), remedy="pass more")
+    if reset:
+        estimator.n_features_in_ = bags.n_features
+    elif bags.n_features != estimator.n_features_in_:
+        got, remedy = str(bags.n_features), "choose the columns that it was fitted on"
+        raise InvalidBagsError(
+            stage, expected=f"{estimator.n_features_in_} features, as in fit", got=got, remedy=remedy
+        )
+    return bags
+
+
+def _is_table(X: Any) -> bool:
+    """Whether scikit-learn's rules for two-dimensional input apply."""
+    if isinstance(X, Bags):
+        return False
+    if isinstance(X, list | tuple) or (isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1):
+        return not len(X) or not all(np.ndim(bag) == 2 or sp.issparse(bag) for bag in X)
+    return sp.issparse(X) or np.ndim(X) != 3
+
+
+def with_labels(bags: Bags, y: Any, stage: str) -> Bags:
+    """Bags whose labels are the given ones or, without, their own."""
+    if y is not None:
+        flat = np.asarray(y, dtype=object) if isinstance(y, list | tuple) else y
+        if getattr(flat, "ndim", 1) == 1 and len(flat) != len(bags):
+            got = f"{len(flat)} labels for {len(bags)} bags"
+            raise InvalidBagsError(stage, expected="a label a bag", got=got, remedy="pass inconsistent lengths no more")
+        bags = bags.replace(y=y)
+    if bags.y is None:
+        got = "no labels: it requires y to be passed, but the target y is None"
+        raise InvalidBagsError(stage, expected="labels", got=got, remedy="pass y, or bags with y")
+    if not bags.labelled.any():
+        raise InvalidBagsError(stage, expected="labelled bags", got="missing labels only", remedy="label some")
+    return bags
+
+
+def weights_of(sample_weight: Any, count: int, stage: str) -> NDArray[np.float64]:
+    """Weights (B,), one where none are given."""
+    if sample_weight is None:
+        return np.ones(count)
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (count,) or not np.isfinite(weights).all() or (weights < 0).any():
+        got = f"shape {weights.shape}" if weights.shape != (count,) else "negative or missing ones"
+        raise InvalidBagsError(
+            stage, expected=f"sample_weight of {count} numbers from 0", got=got, remedy="pass one a bag"
+        )
+    return weights

@@ -1,0 +1,181 @@
+"""The bag graph for classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from baggraph.baselines._input import class_codes
+from baggraph.data.bags import Bags
+from baggraph.data.posterior import Posterior
+from baggraph.estimators._base import Array, BagGraphEstimator
+from baggraph.estimators._building import wrong
+from baggraph.inference.calibration import fit_temperature, temper
+from baggraph.inference.sampling import Draws
+from baggraph.nn.losses import AbstractLoss, BinaryCrossEntropy, CrossEntropy
+
+__all__ = ["BagGraphClassifier"]
+
+
+class BagGraphClassifier(ClassifierMixin, BagGraphEstimator):
+    r"""Classes of bags from a Bayesian graph network on a learned graph: Algorithm 1 of Pal et al. (2022, Bag Graph).
+
+    .. math:: p(y \mid y_L, X, G_{obs}) \approx \frac1S \sum_s p(y \mid W_s, \hat G, \hat Z), \quad
+              \hat G = \arg\min_A \|A \circ D\|_{1,1} - \alpha 1^\top \log(A 1) + \beta \|A\|_F^2
+
+    A base model embeds the bags, a graph is learned from the distances D of embeddings, encoder and graph network are
+    trained on it together, and dropout samples the weights W of the last layers.  Bags without a label take part in the
+    graph; ``posterior_`` is what is believed of all bags in fit, ``predict`` of new ones.
+
+    Parameters
+    ----------
+    encoder, encoder_options, pooling
+        Name of an encoder (see :func:`~baggraph.nn.encoders.encoder`), its options and pooling; or a module of yours.
+    hidden, dropout
+        Widths of hidden layers of the head, and the share dropped of the inputs of its layers.
+    head
+        ``"gcn"``, which averages over neighbours, or ``"linear"``: the base model, without a graph.
+    graph
+        ``"learned"``, ``"knn"``, ``"given"`` (that of the bags), a BagGraph, a LearnedGraph with settings of your own,
+        or None.
+    n_neighbors, candidate_ratio
+        Neighbours of a bag, and how many times as many are candidates.
+    observed, trust
+        A known graph that the base model is trained on, and along whose edges distances shrink by this share.
+    embedding
+        What the graph is made of: ``"all"`` levels of the encoder or the ``"last"``.
+    setting
+        ``"transductive"``, ``"disconnected in training"`` or ``"disconnected"``: how unlabelled bags take part.
+    rounds
+        How often the graph is learned again from the new embeddings.
+    n_draws, n_graph_draws
+        Samples of the weights (0: the weights as fitted), and of the graph among them.
+    n_members
+        Networks that differ in their seed; their draws are pooled.
+    epochs, lr, weight_decay
+        Of Adam.
+    class_weight
+        None, ``"balanced"``, or a weight a class.
+    scaling
+        Kind of :class:`~baggraph.data.scaling.InstanceScaler`; ``"auto"`` is ``"standard"``, or ``"maxabs"`` if sparse.
+    calibration
+        Share of the labelled bags that is kept from training, for temperature scaling and conformal sets.
+    device, precision, random_state
+        Where and how it is computed, and the seed.
+    verbose
+        1 writes progress to standard error; a function is called as ``(phase, done, total)``.
+
+    Attributes
+    ----------
+    posterior_ : Posterior
+        Of every bag in fit.
+    transduction_ : (B,)
+        Most probable class of every bag in fit.
+    graph_, graphs_ : BagGraph, list of them, or None
+        The graph of the first member, and of all.
+    embedding_ : (B, h)
+        Of the first member.
+    loss_curve_ : (epochs,)
+        Training loss, averaged over members.
+    classes_, n_features_in_, scaler_, temperature_, conformal_
+        What the names say; the last two None or 1 without calibration.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> bags = [rng.normal(label, 1, size=(5, 3)) for label in (0, 2) * 20]
+    >>> model = BagGraphClassifier(epochs=20, n_draws=5).fit(bags, ["calm", "stormy"] * 20)
+    >>> model.predict([np.zeros((4, 3)), np.full((6, 3), 2.0)]).tolist()
+    ['calm', 'stormy']
+    >>> model.posterior_
+    Posterior: 40 bags, 5 draws, classes 'calm', 'stormy'
+
+    """
+
+    classes_: Any
+
+    def __init__(self, *, class_weight: str | Mapping[Any, float] | None = None, **common: Any) -> None:
+        super().__init__(**common)
+        self.class_weight = class_weight
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities (B, C) of new bags, columns as in ``classes_``."""
+        return self.predict_posterior(X).mean
+
+    def predict_set(
+        self, X: Any = None, *, coverage: float = 0.9, conditional: bool = False, links: Any = None
+    ) -> NDArray[np.bool_]:
+        """Which classes (B, C) may be the label of new bags or, without X, of those in fit.
+
+        The label is among them with probability ``coverage``; with ``conditional``, within every class.  Needs
+        ``calibration`` above 0.
+        """
+        conformal = self._conformal("sets")
+        return conformal.sets(self._asked(X, links), coverage, conditional=conditional)
+
+    # ------------------------------------------------------------------ targets
+
+    def _read_targets(self, bags: Bags) -> Array:
+        labelled = bags.labelled
+        known = bags.y[labelled]
+        check_classification_targets(known if known.dtype.kind != "O" else known.astype(str))
+        self.classes_, codes = class_codes(known, type(self).__name__)
+        if self.classes_.dtype.kind == "f":  # whole numbers that became floats beside missing labels
+            self.classes_ = self.classes_.astype(np.int64)
+        targets = np.full(len(bags), np.nan)
+        targets[labelled] = codes
+        return targets
+
+    def _loss(self, _targets: Array) -> AbstractLoss:
+        return BinaryCrossEntropy() if len(self.classes_) == 2 else CrossEntropy(len(self.classes_))
+
+    def _weights(self, targets: Array, masks: Any, sample_weight: Array) -> Array:
+        weights = masks * sample_weight
+        if self.class_weight is None:
+            return weights
+        codes = np.where(np.isnan(targets), 0, targets).astype(np.int64)
+        if isinstance(self.class_weight, Mapping):
+            unknown = set(self.class_weight) - set(self.classes_.tolist())
+            if unknown:
+                got = f"{sorted(map(str, unknown))}"
+                raise wrong(self, f"class_weight for classes {self.classes_.tolist()}", got, "use the names in y")
+            own = np.array([self.class_weight.get(name, 1.0) for name in self.classes_.tolist()], dtype=np.float64)
+            return weights * own[codes]
+        if self.class_weight != "balanced":
+            raise wrong(self, "class_weight None, 'balanced' or a mapping", repr(self.class_weight), "pass one")
+        counts = np.stack([(masks & (codes == c)).sum(axis=1) for c in range(len(self.classes_))], axis=1)
+        balance = masks.sum(axis=1, keepdims=True) / (len(self.classes_) * np.maximum(counts, 1))
+        return weights * balance[:, codes]
+
+    def _scaled_targets(self, targets: Array, _weights: Array) -> tuple[Array, Any]:
+        return targets, None
+
+    def _labels_of(self, targets: Array) -> Any:
+        return self.classes_[targets.astype(np.int64)]
+
+    # ------------------------------------------------------------------ posteriors
+
+    def _posterior(self, draws: Draws, _scales: Any, ids: Any) -> Posterior:
+        values = draws.mean.numpy().astype(np.float64)
+        values = np.concatenate([1 - values, values], axis=2) if values.shape[2] == 1 else values
+        return Posterior(values / values.sum(axis=2, keepdims=True), ids, self.classes_)
+
+    def _calibrated(self, raw: Posterior, targets: Array, _seen: Any, held: Any) -> float:
+        if not len(held):
+            return 1.0
+        return fit_temperature(raw.take(held), self._labels_of(targets[held]))
+
+    def _corrected(self, raw: Posterior, correction: float) -> Posterior:
+        return raw if correction == 1.0 else temper(raw, correction)
+
+    @property
+    def temperature_(self) -> float:
+        """What probabilities are tempered by; 1 without calibration."""
+        check_is_fitted(self, "posterior_")
+        return float(self._correction)
