@@ -6,7 +6,6 @@ import copy
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import torch
 from torch import nn
 
 from baggraph.data.bags import Bags
@@ -15,6 +14,7 @@ from baggraph.data.scaling import InstanceScaler
 from baggraph.errors import InvalidGraphError, ParameterError, closest
 from baggraph.graphs.learned import LearnedGraph
 from baggraph.graphs.wiring import AbstractWiring, GivenWiring, LearnedWiring, NearestWiring
+from baggraph.inference._device import chosen_device
 from baggraph.inference.bag_graph import Plan
 from baggraph.nn.encoders import ENCODERS, encoder
 from baggraph.nn.heads import Head, PassHead
@@ -81,9 +81,9 @@ def build_wiring(estimator: Any, bags: Bags) -> AbstractWiring | None:
     if isinstance(graph, BagGraph) or graph == "given":
         return GivenWiring(known_graph(estimator, graph, bags))
     if graph == "knn":
-        return NearestWiring(k, _device(estimator))
+        return NearestWiring(k, str(chosen_device(estimator.device)))
     if graph == "learned":
-        own = LearnedGraph(k, estimator.candidate_ratio, device=_device(estimator), precision="float64")
+        own = LearnedGraph(k, estimator.candidate_ratio, device=estimator.device, precision="float64")
         own.observed = _observed(estimator, bags)
         own.trust = 0.0 if own.observed is None else estimator.trust
         return LearnedWiring(own)
@@ -110,11 +110,6 @@ def _observed(estimator: Any, bags: Bags) -> BagGraph | None:
     if not isinstance(observed, BagGraph) and observed != "given":
         raise wrong(estimator, "observed to be None, 'given' or a BagGraph", repr(observed), "pass one of these")
     return known_graph(estimator, observed, bags)
-
-
-def _device(estimator: Any) -> str:
-    auto = "cuda" if torch.cuda.is_available() else "cpu"
-    return auto if estimator.device == "auto" else str(estimator.device)
 
 
 def build_plan(estimator: Any, network: Network, loss: AbstractLoss, bags: Bags) -> Plan:

@@ -19,6 +19,7 @@ from baggraph.data.bags import Bags
 from baggraph.data.graph import BagGraph
 from baggraph.errors import ParameterError, closest
 from baggraph.graphs.wiring import AbstractWiring, Wired, aligned
+from baggraph.inference._device import chosen_device
 from baggraph.inference.sampling import Draws, described, draw_keys, head_outputs, sample
 from baggraph.inference.stack import StackFit, fit_stack
 from baggraph.nn.dropout import keyed
@@ -210,21 +211,24 @@ def _among(wiring: AbstractWiring, Z: Any, mask: np.ndarray, ids: Any) -> Wired:
 
 
 def _draws(plan: Plan, fit: StackFit, wired: list[Wired] | None, seeds: Sequence[int], ids: Any) -> Draws:
-    paths = None if wired is None else Propagation.of(_shared(wired), dtype=fit.embedding.dtype)
-    network = copy.deepcopy(plan.network).to(fit.embedding.dtype)
+    place: dict[str, Any] = {"device": chosen_device(plan.training.get("device", "auto")), "dtype": fit.embedding.dtype}
+    paths = None if wired is None else Propagation.of(_shared(wired), **place)
+    network = copy.deepcopy(plan.network).to(**place)
     # 6: Theta stays as it is, so all draws share the embeddings.
+    embedding = fit.embedding.to(**place)
+    parameters = {name: value.to(**place) for name, value in fit.parameters.items()}
     if not plan.n_draws:
-        outputs = head_outputs(network, fit.parameters, fit.embedding, paths, None)
-        return described(outputs.unsqueeze(1), plan.loss)
+        outputs = head_outputs(network, parameters, embedding, paths, None)
+        return described(outputs.cpu().unsqueeze(1), plan.loss)
     # 7 to 9: samples of the weights by dropout in the graph network.
-    keys = draw_keys(seeds, plan.n_draws)
+    keys = draw_keys(seeds, plan.n_draws).to(place["device"])
     if not plan.n_graph_draws or plan.wiring is None:
-        return sample(network, fit.parameters, fit.embedding, paths, keys, plan.loss)
+        return sample(network, parameters, embedding, paths, keys, plan.loss)
     parts = []
     for some in torch.tensor_split(keys, min(plan.n_graph_draws, plan.n_draws)):
-        stack = graph_embedding(plan, _dropped(network, fit.embedding, some[0]))
-        own = Propagation.of(plan.wiring.graphs(stack, ids), dtype=fit.embedding.dtype)
-        parts.append(sample(network, fit.parameters, fit.embedding, own, some, plan.loss))
+        stack = graph_embedding(plan, _dropped(network, embedding, some[0]))
+        own = Propagation.of(plan.wiring.graphs(stack, ids), **place)
+        parts.append(sample(network, parameters, embedding, own, some, plan.loss))
     variances = [part.variance for part in parts if part.variance is not None]
     return Draws(torch.cat([part.mean for part in parts], dim=1), torch.cat(variances, dim=1) if variances else None)
 

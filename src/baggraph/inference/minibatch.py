@@ -17,6 +17,7 @@ from baggraph.data.graph import BagGraph
 from baggraph.inference._arguments import Batching, bag_weights, check, facts_of, hop_of
 from baggraph.inference._batches import Reader, Schedule
 from baggraph.inference._checkpoint import Checkpoint
+from baggraph.inference._device import chosen_device
 from baggraph.inference._hop import refuse_deep_head
 from baggraph.inference._large import Task, Trainer
 from baggraph.inference._members import Layout, refuse_running_statistics, start
@@ -125,8 +126,7 @@ def fit_minibatch(
         Called as ``progress(done, total)`` in batches, those that are only embedded included.
 
     """
-    place = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
-    settings = Settings(loss, epochs, decay, decay_on, clip, None, precision, torch.device(place))
+    settings = Settings(loss, epochs, decay, decay_on, clip, None, precision, chosen_device(device))
     peers = Peers()
     batching = Batching(batch_instances, accumulate, n_neighbors_sampled, checkpoint_every)
     check(settings, seed, batching, graph, peers.size)

@@ -44,7 +44,7 @@ def sample(
     A draw drops the same columns for every bag: that is one sample ``W_s = diag(mask) W`` of the weights, as line 8 of
     Algorithm 1 says, so that neither the order of bags nor their company matters.
     """
-    outputs = [head_outputs(network, parameters, embedding, paths, key) for key in keys]
+    outputs = [head_outputs(network, parameters, embedding, paths, key).cpu() for key in keys]
     return described(torch.stack(outputs, dim=1), loss)
 
 

@@ -15,6 +15,7 @@ from torch import Tensor
 from baggraph.data.bags import Bags
 from baggraph.data.graph import BagGraph
 from baggraph.errors import BagWarning, InvalidBagsError, ParameterError, closest, name_some
+from baggraph.inference._device import chosen_device
 from baggraph.inference._members import Layout, refuse_other_bags, refuse_running_statistics, start
 from baggraph.inference._program import PRECISIONS, Program, Settings, member_bytes
 from baggraph.nn.gcn import Propagation
@@ -141,8 +142,7 @@ def fit_stack(
         A member whose loss became NaN is told by a warning, and by ``diverged``.
 
     """
-    place = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
-    settings = Settings(loss, epochs, decay, decay_on, clip, patience, precision, torch.device(place))
+    settings = Settings(loss, epochs, decay, decay_on, clip, patience, precision, chosen_device(device))
     _check(settings, seeds)
     refuse_running_statistics(network)
     count = len(seeds)
