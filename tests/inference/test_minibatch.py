@@ -167,6 +167,12 @@ def test_soft_and_several_targets_train_too():
         assert_member(ours, theirs)
 
 
+def test_targets_may_have_an_axis_of_members():
+    assert_same_bits(
+        fit_minibatch(net(), BAGS, Y[None, :, None], MASK, batch_instances=8, **COMMON), fit(batch_instances=8)
+    )
+
+
 # ---------------------------------------------------------------------- what may not matter
 
 
@@ -424,9 +430,10 @@ def test_a_loss_that_is_no_number_stops_and_names_the_last_state(tmp_path):
 def test_two_processes_are_one(wired, tmp_path):
     alone = fit(GRAPH, **SAMPLED) if wired else fit(**LONG)
     environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo"}
-    command = [sys.executable, __file__, "share", str(tmp_path), str(int(wired))]
-    processes = [subprocess.Popen([*command, str(rank)], env=environment) for rank in range(2)]
-    assert [process.wait(60) for process in processes] == [0, 0]
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command = [*torchrun, __file__, "share", str(tmp_path), str(int(wired))]
+    done = subprocess.run(command, env=environment, timeout=120, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
     for rank in range(2):
         values, files = pickle.loads((tmp_path / f"{rank}.pickle").read_bytes())
         for key, value in values.items():
@@ -434,8 +441,9 @@ def test_two_processes_are_one(wired, tmp_path):
         assert files == (2 if rank == 0 else 0)
 
 
-def trains_beside_another(folder: Path, graph: BagGraph | None, rank: int) -> None:
-    dist.init_process_group("gloo", init_method=f"file://{folder / 'store'}", rank=rank, world_size=2)
+def trains_beside_another(folder: Path, graph: BagGraph | None) -> None:
+    dist.init_process_group("gloo")
+    rank = dist.get_rank()
     options = (LONG if graph is None else SAMPLED) | {"checkpoint": folder / f"state of {rank}"}
     with pytest.raises(ParameterError, match="at least one batch of a step for every process"):
         fit(graph, **options | {"accumulate": 1})
@@ -471,6 +479,7 @@ def test_many_processes_without_a_group_are_refused(monkeypatch):
         ({"targets": np.where(np.arange(24) == 7, np.nan, Y), "mask": np.ones(24)}, "NaN or infinity (bag '7')"),
         ({"targets": Y[:5]}, "targets of shape (24, 1), got shape (5, 1)"),
         ({"graph": some_graph(5)}, "a graph over 24 bags, got one over 5"),
+        ({"graph": GRAPH.take(np.arange(24)[::-1])}, "a graph of these bags in their order, got bag '23'"),
         ({"batch_instances": 0}, "batch_instances a whole number from 1, got 0"),
         ({"accumulate": 1.5}, "accumulate a whole number from 1, got 1.5"),
         ({"checkpoint_every": 0}, "checkpoint_every a whole number from 1, got 0"),
@@ -511,4 +520,4 @@ if __name__ == "__main__":
     if sys.argv[1] == "die":
         fit(GRAPH, **SAMPLED, checkpoint=sys.argv[2], progress=waits)
     else:
-        trains_beside_another(Path(sys.argv[2]), GRAPH if int(sys.argv[3]) else None, int(sys.argv[4]))
+        trains_beside_another(Path(sys.argv[2]), GRAPH if int(sys.argv[3]) else None)

@@ -78,11 +78,11 @@ def test_a_stack_equals_single_fits(name, wired):
 
 @pytest.mark.parametrize("name", sorted(encoders.ENCODERS))
 def test_members_together_equal_members_one_by_one(name, monkeypatch):
-    """As on a GPU, where a chunk is one tensor program; Adam magnifies rounding, so few epochs in float64."""
+    """As on a GPU, where a chunk is one tensor program; in float64, since Adam magnifies rounding."""
     graphs, found = some_graphs(len(BAGS)), []
     for size in (1, 5, 12):
         monkeypatch.setattr(stack, "_chunk_size", lambda *_, size=size: size)
-        found.append(fit(net(name), graphs=graphs, epochs=5, precision="float64"))
+        found.append(fit(net(name), graphs=graphs, precision="float64"))
     for other in found[1:]:
         torch.testing.assert_close(other.outputs, found[0].outputs, atol=1e-9, rtol=1e-9)
         torch.testing.assert_close(other.losses, found[0].losses, atol=1e-6, rtol=1e-6)
@@ -312,6 +312,11 @@ def test_bfloat16_is_near_and_float64_is_nearer():
         ({"graphs": some_graphs(20, 3)}, "one graph, or 2, over 20 bags, got 3 over 20"),
         ({"graphs": some_graphs(4, 1)}, "got 1 over 4"),
         (
+            {"graphs": some_graphs(20, 1)[0].take(np.arange(20)[::-1])},
+            "a graph of these bags in their order, got bag '19' of the graph in the place of '0'; use graph.take",
+        ),
+        ({"graphs": BagGraph(np.zeros((20, 20)), [f"s{i}" for i in range(20)])}, "got bag 's0' of the graph"),
+        (
             {"graphs": [*some_graphs(4, 1), *some_graphs(5, 1)]},
             "graphs over the same bags, got graphs over [4, 5] bags",
         ),
@@ -327,6 +332,16 @@ def test_errors(change, text):
     with pytest.raises((ParameterError, InvalidBagsError, InvalidGraphError)) as caught:
         fit_stack(net(), BAGS, targets, masks, graphs, loss=BinaryCrossEntropy(), device="cpu", **given)
     assert text in str(caught.value)
+
+
+def test_a_graph_without_names_of_its_own_is_believed():
+    named = BAGS.replace(ids=[f"s{i}" for i in range(len(BAGS))])
+    options = {"loss": BinaryCrossEntropy(), "epochs": 2, "seeds": [0], "device": "cpu"}
+    graph = some_graphs(len(BAGS))[0]
+    numbered, again = (
+        fit_stack(net(), named, Y, MASKS[:1], each, **options) for each in (graph, BagGraph(graph.adjacency, named.ids))
+    )
+    assert torch.equal(numbered.outputs, again.outputs)
 
 
 def test_networks_that_cannot_be_stacked_are_refused_by_name():

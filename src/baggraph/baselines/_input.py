@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from baggraph.data._split_checks import is_count
 from baggraph.data.bags import Bags
 from baggraph.data.splits import MOST_CLASSES
-from baggraph.errors import InvalidBagsError, ParameterError
+from baggraph.errors import InvalidBagsError, ParameterError, name_some
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -81,7 +81,7 @@ def class_codes(labels: NDArray[Any], stage: str) -> tuple[NDArray[Any], NDArray
     if labels.dtype.kind == "f" and ((classes % 1).any() or len(classes) > MOST_CLASSES):
         raise InvalidBagsError(stage, expected="classes", got=f"real targets such as {labels[0]:g}", remedy=remedy)
     if len(classes) < 2:
-        got = f"only {classes[0]!r}"
+        got = f"only {name_some(classes)}"
         raise InvalidBagsError(stage, expected="bags of two classes or more", got=got, remedy="add bags of another")
     return classes, codes
 

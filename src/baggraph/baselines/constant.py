@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from baggraph.baselines._input import Matrix, as_bags, class_codes, labelled_part
@@ -23,6 +24,11 @@ class MajorityClassifier(ClassifierMixin, BaseEstimator):
     >>> model.predict(np.zeros((1, 1))).tolist(), model.predict_proba(np.zeros((1, 1))).round(3).tolist()
     (['no'], [[0.667, 0.333]])
     """
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True
+        return tags
 
     def fit(self, bags: Any, y: Any = None) -> MajorityClassifier:
         """Count the classes ``y`` (B,) of bags, or their own; bags without one are left out."""
@@ -59,6 +65,11 @@ class MeanRegressor(BagRegressor):
 
     def __init__(self, *, link: str = "identity") -> None:
         self.link = link
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True
+        return tags
 
     def _learn(self, bags: Bags, targets: Matrix) -> None:
         del bags

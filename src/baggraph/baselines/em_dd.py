@@ -15,7 +15,7 @@ from baggraph.data.bags import Bags
 from baggraph.data.scaling import InstanceScaler
 
 SMALLEST = 1e-6  # squared distance below which an instance of a negative bag counts as on the concept
-MEMORY = 2**22  # numbers in an array of starts x bags x features
+MEMORY = 2**16  # numbers in an array of starts x bags x features, so that it stays in the cache
 
 
 @dataclass(frozen=True)
@@ -143,19 +143,19 @@ class EMDD(BagClassifier):
     def _alternate(
         self, evidence: _Evidence, sign: Vector, concepts: Matrix, scales: Matrix
     ) -> tuple[Matrix, Matrix, Vector]:
-        losses = np.full(len(concepts), np.inf)
+        nearest, losses = _expect(evidence, sign, concepts, scales)
         active = np.arange(len(concepts))
         for _ in range(self.max_iter):
-            nearest = _nearest(evidence, concepts[active], scales[active])
-            new = [
-                _maximise(evidence.rows[nearest[some]], sign, concepts[active[some]], scales[active[some]], self.steps)
-                for some in _chunks(len(active), nearest.shape[1] * concepts.shape[1])
+            steps = [
+                _maximise(evidence.rows[nearest[some]], sign, concepts[some], scales[some], self.steps)
+                for some in _chunks(active, len(sign) * concepts.shape[1])
             ]
-            found, widths, values = (np.concatenate(parts) for parts in zip(*new, strict=True))
-            better = values < losses[active] - 1e-4 * np.abs(values)
-            kept = active[better]
-            concepts[kept], scales[kept], losses[kept] = found[better], widths[better], values[better]
-            active = kept
+            found, widths = (np.concatenate(parts) for parts in zip(*steps, strict=True))
+            closest, values = _expect(evidence, sign, found, widths)
+            better = values < losses[active] - 1e-4 * np.abs(losses[active])
+            active = active[better]
+            concepts[active], scales[active], losses[active] = found[better], widths[better], values[better]
+            nearest[active] = closest[better]
             if not len(active):
                 break
         return concepts, scales, losses
@@ -178,38 +178,42 @@ def _distances(rows: Matrix, concepts: Matrix, scales: Matrix) -> Matrix:
     return np.maximum(distances, 0.0, out=distances)
 
 
-def _nearest(evidence: _Evidence, concepts: Matrix, scales: Matrix) -> Index:
-    """The first nearest instance of every bag to every concept, (S, B)."""
+def _expect(evidence: _Evidence, sign: Vector, concepts: Matrix, scales: Matrix) -> tuple[Index, Vector]:
+    """The first nearest instance of every bag to every concept (S, B), and losses (S,)."""
     starts, sizes = evidence.offsets[:-1], np.diff(evidence.offsets)
     distances = _distances(evidence.rows, concepts, scales)
-    least = np.repeat(np.minimum.reduceat(distances, starts, axis=1), sizes, axis=1)
+    least = np.minimum.reduceat(distances, starts, axis=1)
     n = distances.shape[1]
-    return np.minimum.reduceat(np.where(distances == least, np.arange(n), n), starts, axis=1)
+    place = np.where(distances == np.repeat(least, sizes, axis=1), np.arange(n), n)
+    return np.minimum.reduceat(place, starts, axis=1), _terms(least, sign).sum(axis=1)
 
 
-def _chunks(count: int, numbers: int) -> list[slice]:
-    """Runs of starts whose instances fit into the memory meant for them."""
+def _terms(distances: Matrix, sign: Vector) -> Matrix:
+    """``-log P`` of positive and ``-log(1 - P)`` of negative bags whose nearest instances are so far away, (S, B)."""
+    distances = distances + SMALLEST
+    return np.where(sign > 0, distances, -np.log(-np.expm1(-distances)))
+
+
+def _chunks(starts: Index, numbers: int) -> list[Index]:
+    """Starts in runs whose instances fit into the memory meant for them."""
     length = max(1, MEMORY // max(numbers, 1))
-    return [slice(start, start + length) for start in range(0, count, length)]
+    return [starts[first : first + length] for first in range(0, len(starts), length)]
 
 
-def _maximise(
-    chosen: Matrix, sign: Vector, concepts: Matrix, scales: Matrix, steps: int
-) -> tuple[Matrix, Matrix, Vector]:
-    """Concepts, scales and losses after descent with fixed instances ``chosen`` (S, B, d)."""
+def _maximise(chosen: Matrix, sign: Vector, concepts: Matrix, scales: Matrix, steps: int) -> tuple[Matrix, Matrix]:
+    """Concepts and scales after descent with fixed instances ``chosen`` (S, B, d)."""
     d, squared = concepts.shape[1], chosen**2
 
     def loss(points: Matrix) -> tuple[Vector, Matrix]:
         t, s = points[:, :d], points[:, d:]
         w = s**2
         distances = (squared @ w[:, :, None] - 2 * chosen @ (w * t)[:, :, None])[:, :, 0]
-        distances = np.maximum(distances + np.einsum("ij,ij->i", w, t**2)[:, None], 0.0) + SMALLEST
-        values = np.where(sign > 0, distances, -np.log(-np.expm1(-distances)))
-        slopes = np.where(sign > 0, 1.0, -1.0 / np.expm1(np.minimum(distances, 500.0)))
+        distances = np.maximum(distances + np.einsum("ij,ij->i", w, t**2)[:, None], 0.0)
+        slopes = np.where(sign > 0, 1.0, -1.0 / np.expm1(np.minimum(distances + SMALLEST, 500.0)))
         first = (slopes[:, None] @ chosen)[:, 0]
         total = slopes.sum(axis=1)[:, None]
         second = (slopes[:, None] @ squared)[:, 0] - 2 * t * first + t**2 * total
-        return values.sum(axis=1), np.hstack([2 * w * (t * total - first), 2 * s * second])
+        return _terms(distances, sign).sum(axis=1), np.hstack([2 * w * (t * total - first), 2 * s * second])
 
-    points, losses = descend(loss, np.hstack([concepts, scales]), steps=steps)
-    return points[:, :d], points[:, d:], losses
+    points, _ = descend(loss, np.hstack([concepts, scales]), steps=steps)
+    return points[:, :d], points[:, d:]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.optimize import linprog
 
@@ -11,6 +13,9 @@ from baggraph.baselines._input import Matrix, Vector, check_positive
 from baggraph.baselines._svc import Expansion
 from baggraph.data.bags import Bags
 from baggraph.errors import BagError
+
+FEASIBLE = 1e-6
+CHUNK = 60  # constraints that join at a time
 
 
 class MILES(GramClassifier):
@@ -95,12 +100,29 @@ def sparse_machine(vectors: Matrix, sign: Vector, C: float) -> Expansion:
 
     ``max_a sum a``  with  ``|sum_i a_i y_i v_ik| <= 1``,  ``sum_i a_i y_i = 0``,  ``0 <= a <= C``,
 
-    which has a variable a bag; weights are the prices of its constraints.
+    which has a variable a bag; weights are the prices of its constraints.  Few constraints bind: the program is solved
+    with some, those that its solution breaks join them, and so on until it breaks none.
 
     >>> sparse_machine(np.array([[0.0, 1.0], [1.0, 1.0]]), np.array([-1.0, 1.0]), 10.0).coef.tolist()
     [2.0, 0.0]
     """
-    signed = (vectors * sign[:, None]).T
+    signed = vectors.T * sign
+    broken = np.abs(signed.sum(axis=1))
+    chosen = np.zeros(len(signed), dtype=bool)
+    while (broken > FEASIBLE).any():
+        worst = np.argsort(-broken, kind="stable")[:CHUNK]
+        chosen[worst[broken[worst] > FEASIBLE]] = True
+        found = _solved(signed[chosen], sign, C)
+        broken = np.where(chosen, 0.0, np.abs(signed @ found.x) - 1)
+    coef = np.zeros(len(signed))
+    if not chosen.any():  # all vectors are zero
+        return Expansion(coef, float(np.sign(sign.sum())))
+    prices = -found.ineqlin.marginals
+    coef[chosen] = prices[: chosen.sum()] - prices[chosen.sum() :]
+    return Expansion(coef, float(-found.eqlin.marginals[0]))
+
+
+def _solved(signed: Matrix, sign: Vector, C: float) -> Any:
     found = linprog(
         -np.ones(len(sign)),
         A_ub=np.vstack([signed, -signed]),
@@ -108,10 +130,10 @@ def sparse_machine(vectors: Matrix, sign: Vector, C: float) -> Expansion:
         A_eq=sign[None],
         b_eq=[0.0],
         bounds=(0.0, C),
-        method="highs",
+        method="highs-ds",
+        options={"presolve": False},  # which takes longer than the rest
     )
     if found.status != 0:
         remedy = "lower C, or scale the features"
         raise BagError("MILES", expected="a solved linear program", got=found.message, remedy=remedy)
-    prices = -found.ineqlin.marginals
-    return Expansion(prices[: len(signed)] - prices[len(signed) :], float(-found.eqlin.marginals[0]))
+    return found

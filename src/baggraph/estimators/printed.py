@@ -63,12 +63,12 @@ def _variant(kind: str, k_gcn: int, k_learned: int, ratio: int) -> dict[str, Any
 def _benchmark(encoder: str, kind: str, dataset: str | None) -> BaseEstimator:
     lr, decay, pooling, *graph = BENCHMARK.get(dataset or "", DEFAULT_BENCHMARK)
     pooled = None if encoder in ("attention", "gated-attention") else pooling
-    common = {"encoder": encoder, "pooling": pooled, "lr": lr, "weight_decay": decay, "epochs": 200}
+    common: dict[str, Any] = {"encoder": encoder, "pooling": pooled, "lr": lr, "weight_decay": decay, "epochs": 200}
     return BagGraphClassifier(**common, **_variant(kind, *graph))
 
 
 def _text(kind: str, dataset: str | None) -> BaseEstimator:
-    common = {"encoder": "res-pool", "pooling": "mean", "lr": 1e-3, "weight_decay": 1e-3, "epochs": 200}
+    common: dict[str, Any] = {"encoder": "res-pool", "pooling": "mean", "lr": 1e-3, "weight_decay": 1e-3, "epochs": 200}
     name = (dataset or "").rpartition("/")[2]
     return BagGraphClassifier(**common, scaling="none", **_variant(kind, *TEXT.get(name, DEFAULT_TEXT)))
 

@@ -1,0 +1,130 @@
+"""How far simple things get: a constant, one number a bag, and a real but plain method beside them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import t as student
+
+from baggraph.baselines import (
+    MajorityClassifier,
+    MeanRegressor,
+    OneNumberClassifier,
+    OneNumberRegressor,
+    SummaryRidge,
+    SummarySVM,
+)
+from baggraph.data.bags import Bags
+from baggraph.data.splits import stratified_folds
+from baggraph.evaluation._division import visible_and_tested
+from baggraph.evaluation._running import Trial
+from baggraph.evaluation.metrics import metrics_for
+
+FOLDS, REPEATS, MOST_REPEATS = 10, 2, 10
+FEWEST_BAGS = 20
+POWER = 0.8
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Losses, fold by fold, of simple methods on the same folds: the share of errors, or the RMSE."""
+
+    bags: Bags
+    division: NDArray[np.int16]
+    classify: bool
+    test_to_train: float
+    constant: NDArray[np.float64]
+    strong: NDArray[np.float64]
+    other: NDArray[np.float64]
+    splits: str
+
+    @classmethod
+    def of(cls, bags: Bags, classify: bool, random_state: int) -> Rules | None:
+        """Rules of the labelled bags, on published splits where there are some; None where bags are too few."""
+        bags = bags.take(bags.labelled).replace(graph=None)
+        if len(bags) < FEWEST_BAGS or (not classify and bags.y.ndim > 1):
+            return None
+        division, name = _division(bags, classify, random_state)
+        if division is None:
+            return None
+        pairs = visible_and_tested(bags, division)
+        ratio = float(np.mean([len(tested) / len(visible) for visible, tested in pairs]))
+        methods: list[Any] = [MeanRegressor(), SummaryRidge(), SummaryRidge(statistics=("mean",))]
+        if classify:
+            methods = [MajorityClassifier(), SummarySVM(), SummarySVM(kernel="linear", C=1.0)]
+        constant, strong, other = (_losses(method, bags, division, classify) for method in methods)
+        if constant is None or strong is None or other is None:
+            return None
+        return cls(bags, division, classify, ratio, constant, strong, other, name)
+
+    def of_number(self, x: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        """Losses of a rule on one number a bag, not negative: a threshold, or a line in its logarithm."""
+        single = self.bags.replace(instances=x[:, None], offsets=np.arange(len(x) + 1), **_BARE)
+        rule: Any = OneNumberRegressor(number="largest norm")
+        if self.classify:
+            rule = OneNumberClassifier(number="largest norm", calibration_folds=None)
+        return _losses(rule, single, self.division, self.classify)
+
+    def interval(self, worse: Any, better: Any, level: float = 0.95) -> tuple[float, float]:
+        """Corrected interval of the mean difference of two losses over resampled folds (Nadeau & Bengio 2003)."""
+        difference = worse - better
+        error = self._error(difference)
+        reach = float(student.ppf((1 + level) / 2, len(difference) - 1)) * error
+        return float(difference.mean()) - reach, float(difference.mean()) + reach
+
+    def _error(self, difference: NDArray[np.float64]) -> float:
+        return float(np.sqrt((1 / len(difference) + self.test_to_train) * difference.var(ddof=1)))
+
+    @property
+    def detectable(self) -> float:
+        """Smallest true difference of two losses that a corrected test at 5 % would find four times in five."""
+        degrees = len(self.strong) - 1
+        return float(student.ppf(0.975, degrees) + student.ppf(POWER, degrees)) * self._error(self.strong - self.other)
+
+    def say(self, loss: Any) -> str:
+        """A loss in words.
+
+        >>> Rules(None, None, True, 0.1, None, None, None, "").say(np.array([0.2]))
+        '80.0 % right'
+        """
+        mean = float(np.mean(loss))
+        return f"{100 * (1 - mean):.1f} % right" if self.classify else f"RMSE {mean:.4g}"
+
+
+_BARE: dict[str, Any] = {
+    "feature_names": None,
+    "instance_names": None,
+    "instance_y": None,
+    "instance_info": {},
+    "bag_info": {},
+    "coords": None,
+}
+
+
+def _division(bags: Bags, classify: bool, random_state: int) -> tuple[NDArray[np.int16] | None, str]:
+    if bags.splits:
+        name = next(iter(bags.splits))
+        return bags.splits[name][:MOST_REPEATS], f"the splits {name!r}"
+    folds = FOLDS
+    if classify:
+        folds = min(FOLDS, int(np.unique(bags.y, return_counts=True)[1].min()))
+        if folds < 3:  # a class of two bags cannot be trained on and tested and calibrated
+            return None, ""
+    made = stratified_folds(bags.y, folds=folds, repeats=REPEATS, random_state=random_state)
+    return made, f"{REPEATS} × {folds} folds"
+
+
+def _losses(method: Any, bags: Bags, division: Any, classify: bool) -> NDArray[np.float64] | None:
+    trial = Trial(bags, transductive=True, classify=classify, believe=False)
+    pairs = visible_and_tested(bags, division)
+    metric = metrics_for("classification" if classify else "regression", ["accuracy" if classify else "rmse"])[0]
+    losses = []
+    for outcome, (_, tested) in zip(trial.run(method, pairs), pairs, strict=True):
+        if outcome.answer is None:
+            return None
+        value = outcome.answer.score(metric, bags.y[tested])[0]
+        losses.append(1 - value if classify else value)
+    return np.array(losses)
