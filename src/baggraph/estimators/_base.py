@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -209,6 +210,8 @@ class BagGraphEstimator(AbstractStacked, BaseEstimator):
         own._seeds = own._draw_seeds()
         bags = with_labels(bags_of(own, bags, reset=True), None, type(self).__name__)
         masks = np.asarray(masks, dtype=bool)
+        if masks.ndim != 2 or masks.shape[1] != len(bags):
+            raise wrong(self, f"masks of shape (members, {len(bags)})", f"shape {masks.shape}", "pass a row a member")
         seen_by_any = bags.labelled & masks.any(axis=0)
         targets = own._read_targets(bags.replace(y=_hidden(bags.y, ~seen_by_any)))
         held = np.stack([own._hold_out(targets, mask & seen_by_any) for mask in masks])
@@ -224,7 +227,8 @@ class BagGraphEstimator(AbstractStacked, BaseEstimator):
         """The posterior of new bags, which are joined to the fitted graph.
 
         Each is joined as if it came alone, so neither order nor company matters; with ``joint``, the graph is made
-        anew and new bags may be neighbours of each other.  ``links`` (new bags, bags in fit) are known weights.
+        anew and new bags may be neighbours of each other.  ``links`` (new bags, bags in fit) are known weights.  With
+        ``setting="disconnected"``, new bags stay alone, as bags without a label did in fit.
         """
         check_is_fitted(self, "posterior_")
         bags = bags_of(self, X, reset=False)
@@ -234,6 +238,15 @@ class BagGraphEstimator(AbstractStacked, BaseEstimator):
     def predict(self, X: Any) -> Any:
         """Labels of new bags: the most probable class, or the expected target."""
         return self.predict_posterior(X).prediction
+
+    def save(self, folder: str | Path, *, overwrite: bool = False, notes: Any = None) -> Path:
+        """Write the fitted model to a folder of JSON, safetensors and Parquet; ``baggraph.load`` gives it back.
+
+        ``notes`` is anything that JSON can hold, and comes back as ``notes_``.  Only another model is overwritten.
+        """
+        from baggraph.estimators._saving import save
+
+        return save(self, folder, overwrite=overwrite, notes=notes)
 
     # ------------------------------------------------------------------ the steps of fit
 
@@ -246,6 +259,10 @@ class BagGraphEstimator(AbstractStacked, BaseEstimator):
         loss = self._loss(targets)
         plan = build_plan(self, build_network(self, bags.n_features, loss), loss, bags)
         weights = self._weights(targets, masks, sample_weight)
+        if not weights.any(axis=1).all():
+            member = int(np.argmin(weights.any(axis=1)))
+            got = f"weights of zero only (member {member})"
+            raise wrong(self, "a labelled bag to train on", got, "show or weigh some")
         trained_on, scales = self._scaled_targets(targets, weights)
         members = int(self.n_members)
         repeated = trained_on if trained_on.ndim < 3 else np.repeat(trained_on, members, axis=0)
@@ -286,7 +303,8 @@ class BagGraphEstimator(AbstractStacked, BaseEstimator):
     def _conformal(self, what: str) -> Conformal:
         check_is_fitted(self, "posterior_")
         if self.conformal_ is None:
-            raise wrong(self, f"bags held out of training for {what}", "calibration=0", "fit with calibration=0.2")
+            got = f"none with calibration={self.calibration!r}"
+            raise wrong(self, f"bags held out of training for {what}", got, "fit with calibration=0.2")
         return self.conformal_
 
     def _asked(self, X: Any, links: Any) -> Posterior:

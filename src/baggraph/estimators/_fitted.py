@@ -68,6 +68,7 @@ class Fitted:
                 raise ParameterError("predict", expected="neither", got=got, remedy="leave them out")
             return self._sampled(new, None)
         if joint:
+            self._refuse_joint(links)
             return self._joint(new, bags.ids)
         parts = []
         for m, wired in enumerate(self.wired):
@@ -80,6 +81,8 @@ class Fitted:
 
     def _links(self, m: int, new: Tensor, bags: Bags) -> sp.csr_array:
         wired = self.wired[m]  # type: ignore[index]
+        if self.plan.setting == "disconnected":
+            return sp.csr_array((len(bags), len(self.ids)))
         if wired.rule is not None:
             return wired.rule.attach(graph_embedding(self.plan, new).numpy())
         known = getattr(self.plan.wiring, "graph", None)
@@ -92,10 +95,19 @@ class Fitted:
         rows, columns = ([place[bag] for bag in ids.tolist()] for ids in (bags.ids, self.ids))
         return sp.csr_array(known.adjacency[rows][:, columns])  # type: ignore[union-attr]
 
+    def _refuse_joint(self, links: Any) -> None:
+        alone = self.plan.setting == "disconnected"
+        if alone or links is not None:
+            got = "joint=True with " + ("setting='disconnected'" if alone else "links")
+            raise ParameterError("predict", expected="one way to join new bags", got=got, remedy="use joint=False")
+
     def _joint(self, new: Tensor, ids: Any) -> Draws:
         """All bags in one graph, made anew, in which new bags may be each other's neighbours."""
         wiring = cast(AbstractWiring, self.plan.wiring)
-        union = np.concatenate([self.ids, [f"new {bag}" for bag in ids] if wiring.needs_embeddings else ids])
+        if wiring.needs_embeddings:
+            ids = np.array([f"new {bag}" for bag in ids], dtype=object)
+            wiring = wiring.with_new(ids)
+        union = np.concatenate([self.ids, ids])
         stack = torch.cat([self.embedding, new], dim=1)
         graphs = wiring.graphs(graph_embedding(self.plan, stack), union)
         return _without(self._sampled(stack, Propagation.of(graphs, dtype=stack.dtype)), len(self.ids))

@@ -47,8 +47,8 @@ def _is_table(X: Any) -> bool:
     if isinstance(X, Bags):
         return False
     if isinstance(X, list | tuple) or (isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1):
-        return not len(X) or not all(np.ndim(bag) == 2 or sp.issparse(bag) for bag in X)
-    return sp.issparse(X) or np.ndim(X) != 3
+        return not len(X) or not all(sp.issparse(bag) or np.ndim(bag) == 2 for bag in X)
+    return sp.issparse(X) or np.asarray(X).ndim != 3
 
 
 def with_labels(bags: Bags, y: Any, stage: str) -> Bags:
@@ -77,4 +77,6 @@ def weights_of(sample_weight: Any, count: int, stage: str) -> NDArray[np.float64
         raise InvalidBagsError(
             stage, expected=f"sample_weight of {count} numbers from 0", got=got, remedy="pass one a bag"
         )
+    if not weights.any():
+        raise InvalidBagsError(stage, expected="a sample_weight above zero", got="zeros only", remedy="weigh some bags")
     return weights

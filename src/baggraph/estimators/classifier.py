@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
@@ -55,7 +57,8 @@ class BagGraphClassifier(ClassifierMixin, BagGraphEstimator):
     rounds
         How often the graph is learned again from the new embeddings.
     n_draws, n_graph_draws
-        Samples of the weights (0: the weights as fitted), and of the graph among them.
+        Samples of the weights (0: the weights as fitted), and of the graph among them (new bags are joined to the graph
+        as fitted).
     n_members
         Networks that differ in their seed; their draws are pooled.
     epochs, lr, weight_decay
@@ -124,6 +127,9 @@ class BagGraphClassifier(ClassifierMixin, BagGraphEstimator):
     def _read_targets(self, bags: Bags) -> Array:
         labelled = bags.labelled
         known = bags.y[labelled]
+        if known.ndim == 2 and known.shape[1] == 1:
+            text = "y: expected labels of shape (bags,), got a column (bags, 1); pass y.ravel()"
+            warnings.warn(text, DataConversionWarning, stacklevel=4)
         check_classification_targets(known if known.dtype.kind != "O" else known.astype(str))
         self.classes_, codes = class_codes(known, type(self).__name__)
         if self.classes_.dtype.kind == "f":  # whole numbers that became floats beside missing labels

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from baggraph.data.graph import BagGraph
 from baggraph.errors import InvalidGraphError, name_some
@@ -40,6 +41,10 @@ class AbstractWiring(ABC):
     def graphs(self, stack: Any, ids: Any) -> list[BagGraph]:
         """The graphs alone, where no new bag will be attached."""
         return [wired.graph for wired in self.wire(stack, ids)]
+
+    def with_new(self, _ids: Any) -> AbstractWiring:
+        """The same for more bags, of which nothing but embeddings is known."""
+        return self
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +102,14 @@ class LearnedWiring(AbstractWiring):
             return super().graphs(stack, ids)
         many = self.settings.fit_many(stack)
         return [BagGraph._trusted(many[m].adjacency, ids) for m in range(len(many))]
+
+    def with_new(self, ids: Any) -> AbstractWiring:
+        """The observed graph leaves new bags alone."""
+        if self.settings.observed is None:
+            return self
+        own = copy.copy(self.settings)
+        own.observed = self.settings.observed.extend(ids, sp.csr_array((len(ids), len(self.settings.observed))))
+        return LearnedWiring(own)
 
     def _own(self, ids: Any) -> LearnedGraph:
         """A copy whose observed graph is that of the bags at hand."""
