@@ -31,7 +31,8 @@ class Grid:
     estimator
         Any method that :func:`~baggraph.evaluation.cross_validate.cross_validate` takes.
     parameters
-        Values to try, by name of the parameter.
+        Values to try, by name of the parameter; or a sequence of such mappings, one after the other, where values of
+        one parameter belong to some values of another.
     folds
         Number of inner folds.
     metric
@@ -45,11 +46,14 @@ class Grid:
     >>> grid = Grid(SummarySVM(), {"C": [1.0, 10.0], "kernel": ["rbf", "linear"]})
     >>> len(grid.candidates), grid.candidates[1]
     (4, {'C': 1.0, 'kernel': 'linear'})
+    >>> widths = [{"scaling": ["standard"], "gamma": [0.1, 0.4]}, {"scaling": ["minmax"], "gamma": [2.0]}]
+    >>> Grid(SummarySVM(), widths).candidates[2]
+    {'scaling': 'minmax', 'gamma': 2.0}
 
     """
 
     estimator: Any
-    parameters: Mapping[str, Sequence[Any]]
+    parameters: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]]
     folds: int = 5
     metric: str | None = None
     random_state: int = 0
@@ -57,7 +61,10 @@ class Grid:
 
     def __post_init__(self) -> None:
         known = self.estimator.get_params()
-        for name, values in self.parameters.items():
+        parts = [self.parameters] if isinstance(self.parameters, Mapping) else list(self.parameters)
+        if not parts:
+            raise ParameterError("grid", expected="values to try", got="none", remedy='pass {"C": [1.0, 10.0]}')
+        for name, values in [item for part in parts for item in part.items()]:
             if name not in known:
                 got, remedy = repr(name), closest(name, known)
                 raise ParameterError("grid", expected="a parameter of the method", got=got, remedy=remedy)
@@ -66,7 +73,7 @@ class Grid:
                 raise ParameterError("grid", expected="values to try", got=got, remedy=remedy)
         if self.metric is not None:
             self._check_metric()
-        found = [dict(zip(self.parameters, values, strict=True)) for values in product(*self.parameters.values())]
+        found = [dict(zip(part, values, strict=True)) for part in parts for values in product(*part.values())]
         object.__setattr__(self, "candidates", found)
 
     def _check_metric(self) -> None:

@@ -1,0 +1,1 @@
+"""Recipes to result tables: plan, skip what is done, run, append."""
