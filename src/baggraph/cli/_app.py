@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from baggraph import __version__
-from baggraph.cli import datasets, demo, graph
+from baggraph.cli import datasets, demo, graph, reproduce
 from baggraph.cli._console import complain
 from baggraph.errors import BagError, ParameterError
 
@@ -24,6 +24,7 @@ app = typer.Typer(
 app.add_typer(datasets.app, name="datasets")
 app.command("demo", epilog="Example:  baggraph demo")(demo.demo)
 app.command("graph", epilog=graph.EPILOG)(graph.graph)
+app.command("reproduce", epilog=reproduce.EPILOG)(reproduce.reproduce)
 
 
 def _print_version(asked: bool) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -20,6 +21,7 @@ from baggraph.data.graph import BagGraph
 from baggraph.errors import ParameterError, closest
 from baggraph.graphs.wiring import AbstractWiring, Wired, aligned
 from baggraph.inference._device import chosen_device
+from baggraph.inference._sharing import trained_once
 from baggraph.inference.sampling import Draws, described, draw_keys, head_outputs, sample
 from baggraph.inference.stack import StackFit, fit_stack
 from baggraph.nn.dropout import keyed
@@ -143,18 +145,22 @@ def infer(
         given = {"loss": plan.loss, "seeds": seeds, "progress": tell, **plan.training}
         return fit_stack(plan.network, bags, targets, weights, graphs, **given)
 
+    def train_base(observed: BagGraph | None) -> StackFit:
+        make = partial(train, observed, "base model")
+        return trained_once(make, plan, bags, observed, (targets, weights, seeds))
+
     def wire(stack: Any) -> tuple[list[Wired], Any]:
         return _wire(cast(AbstractWiring, plan.wiring), plan.setting, stack, weights > 0, bags.ids, attachable)
 
     if plan.wiring is None:
-        base = train(None, "base model")
+        base = train_base(None)
         return Inference(base, base, None, _draws(plan, base, None, seeds, bags.ids))
     if not plan.wiring.needs_embeddings:
         wired, graphs = wire(np.zeros((len(seeds), len(bags), 1)))
         fit = train(graphs, "bag graph")
         return Inference(None, fit, wired, _draws(plan, fit, wired, seeds, bags.ids))
     # 3: train a base model and embed all bags.
-    base = fit = train(None if plan.observed is None else aligned(plan.observed, bags.ids), "base model")
+    base = fit = train_base(None if plan.observed is None else aligned(plan.observed, bags.ids))
     for _ in range(plan.rounds):
         # 4: the MAP graph of these embeddings.
         wired, graphs = wire(graph_embedding(plan, fit.embedding))

@@ -1,0 +1,102 @@
+"""What the methods of a recipe are given: bags, divisions, known graphs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from baggraph import datasets
+from baggraph.data._fingerprint import fingerprint
+from baggraph.data.bags import Bags
+from baggraph.data.graph import BagGraph
+from baggraph.errors import ParameterError, closest
+from baggraph.evaluation._division import divide
+from baggraph.experiments.recipe import Recipe
+from baggraph.graphs.knn import knn_graph
+
+__all__ = ["Material", "drawn", "load"]
+
+CENTROID_NEIGHBORS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """Bags of one set, and which of them are tested in which repeat.
+
+    Parameters
+    ----------
+    bags
+        With labels.
+    division : (R, B)
+        As in ``bags.splits``.
+    sample
+        Instances drawn from a bag in every repeat; 0 takes all.
+    """
+
+    bags: Bags
+    division: NDArray[np.int16]
+    sample: int = 0
+    data_sha256: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "data_sha256", fingerprint(self.bags))
+
+    def of_repeat(self, repeat: int) -> Bags:
+        """The bags as they are in one repeat."""
+        return drawn(self.bags, self.sample, repeat) if self.sample else self.bags
+
+    def graph(self, name: str) -> BagGraph:
+        """A known graph of the bags by name."""
+        makers = {"borders": self._borders, "centroids": self._centroids, "shipped centroids": self._shipped_centroids}
+        if name not in makers:
+            remedy = closest(name, makers)
+            raise ParameterError("recipe", expected="a known graph", got=repr(name), remedy=remedy)
+        return makers[name]()
+
+    def _borders(self) -> BagGraph:
+        if self.bags.graph is None:
+            remedy = "leave graph out"
+            raise ParameterError("recipe", expected="bags with a graph", got="none", remedy=remedy)
+        return self.bags.graph
+
+    def _centroids(self) -> BagGraph:
+        """Nearest centroids on the sphere, from longitude and latitude."""
+        longitude, latitude = np.radians(self.bags.coords).T
+        east, north, up = np.cos(latitude) * np.cos(longitude), np.cos(latitude) * np.sin(longitude), np.sin(latitude)
+        return knn_graph(np.stack([east, north, up], axis=1), CENTROID_NEIGHBORS, ids=self.bags.ids)
+
+    def _shipped_centroids(self) -> BagGraph:
+        """Nearest centroids as the published code has them, which takes latitude for co-latitude."""
+        shipped = datasets.load(str(self.bags.metadata["name"]), as_published=True)
+        return knn_graph(shipped.coords, CENTROID_NEIGHBORS, ids=self.bags.ids)
+
+
+def drawn(bags: Bags, n_instances: int, random_state: int) -> Bags:
+    """Bags with at most ``n_instances`` instances each, drawn without replacement, in their order.
+
+    >>> drawn(Bags([[1.0], [2.0], [3.0], [4.0]], [0, 3, 4]), 2, 0).sizes.tolist()
+    [2, 1]
+    """
+    generator = np.random.default_rng(random_state)
+    rows = []
+    for start, size in zip(bags.offsets[:-1], bags.sizes, strict=True):
+        kept = np.sort(generator.permutation(size)[:n_instances])
+        rows.append(start + kept)
+    offsets = np.concatenate([[0], np.cumsum([len(part) for part in rows])])
+    return bags._pick(slice(None), np.concatenate(rows), offsets)
+
+
+def load(recipe: Recipe, dataset: str) -> Material:
+    """The material of one set of a recipe."""
+    bags = _loaded(dataset, recipe.protocol == "as-published")
+    division = divide(bags, recipe.splits, recipe.folds, recipe.repeats, 0)[: recipe.repeats]
+    return Material(bags, division, recipe.sample)
+
+
+@lru_cache(maxsize=4)
+def _loaded(dataset: str, as_published: bool) -> Any:
+    return datasets.load(dataset, as_published=as_published)

@@ -1,0 +1,62 @@
+"""From the name of a row to an estimator, for one set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baggraph.data.stacked import AbstractStacked
+from baggraph.errors import ParameterError, closest
+from baggraph.estimators.printed import make
+from baggraph.evaluation.metrics import Metric, metrics_for
+from baggraph.experiments import classical
+from baggraph.experiments.material import Material
+from baggraph.experiments.recipe import Method, Recipe, Tier
+from baggraph.experiments.shuffled import ShuffledWiring
+
+__all__ = ["estimator", "metrics_of"]
+
+ENGINES = ("make", "classical")
+
+
+def estimator(method: Method, dataset: str, material: Material, tier: Tier, seed: int) -> Any:
+    """The estimator, or grid of estimators, behind a row."""
+    name = method.make or method.name
+    if method.engine not in ENGINES:
+        remedy = closest(method.engine, ENGINES)
+        raise ParameterError("recipe", expected="an engine", got=repr(method.engine), remedy=remedy)
+    if method.engine == "classical":
+        return classical.methods(material.bags)[name]
+    made = make(name, dataset=dataset, **method.parameters)
+    if isinstance(made, AbstractStacked):
+        made.set_params(random_state=seed, **_known(made, tier.networks))
+    if method.graph is not None:
+        made.set_params(**_wired(made, method.graph, material))
+    return made
+
+
+def _known(made: Any, overruling: Any) -> dict[str, Any]:
+    """What a tier overrules; draws only where the method has some."""
+    return {name: value for name, value in overruling.items() if name != "n_draws" or made.n_draws}
+
+
+def _wired(made: Any, name: str, material: Material) -> dict[str, Any]:
+    """Parameters that give a method a known graph, or its own with the bags exchanged."""
+    if name != "shuffled":
+        graph = material.graph(name)
+        takes_observed = getattr(made, "observed", None) is not None
+        return {"observed": graph} if takes_observed else {"graph": graph}
+    from baggraph.estimators._building import build_wiring
+
+    inner = build_wiring(made, material.bags)
+    if inner is None:
+        remedy = "leave graph='shuffled' out"
+        raise ParameterError("recipe", expected="a method with a graph", got="none", remedy=remedy)
+    return {"graph": ShuffledWiring(inner)}
+
+
+def metrics_of(recipe: Recipe, made: Any, task: str) -> list[Metric]:
+    """Scores of a row: probabilities are asked of networks alone, as those of machines cost five further fits."""
+    scores = metrics_for(task, recipe.metrics)
+    if isinstance(made, AbstractStacked) or task == "regression":
+        return scores
+    return [metric for metric in scores if metric.needs == "decisions"]

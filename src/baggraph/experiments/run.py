@@ -1,0 +1,134 @@
+"""Run recipes: plan, skip what is there, perform the rest, append."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from baggraph.data.results import ResultTable
+from baggraph.errors import ParameterError, closest
+from baggraph.experiments.executors import Executor, Serial
+from baggraph.experiments.ledger import Ledger
+from baggraph.experiments.recipe import TIERS, Recipe
+from baggraph.experiments.tasks import Key, Task, keys, perform, plan
+
+__all__ = ["Progress", "results_folder", "run"]
+
+
+@dataclass
+class Progress:
+    """How far a run is; the time left is that of tasks of the same kind, or of all, on average."""
+
+    total: int
+    done: int = 0
+    last: Task | None = None
+    begun: float = field(default_factory=time.monotonic)
+    _seconds: dict[tuple[object, ...], list[float]] = field(default_factory=dict)
+    _started: dict[Task, float] = field(default_factory=dict)
+    _left: list[Task] = field(default_factory=list)
+
+    def note(self, task: Task) -> None:
+        """A task has ended."""
+        self.done, self.last = self.done + 1, task
+        self._seconds.setdefault(task.kind, []).append(time.monotonic() - self._started.get(task, self.begun))
+        if task in self._left:
+            self._left.remove(task)
+
+    @property
+    def seconds_left(self) -> float:
+        """Of work that is left, over as many tasks as ran at once."""
+        spent = [seconds for part in self._seconds.values() for seconds in part]
+        if not spent:
+            return float("nan")
+        typical = float(np.mean(spent))
+        work = sum(float(np.mean(self._seconds.get(task.kind, [typical]))) for task in self._left)
+        at_once = max(1.0, sum(spent) / max(time.monotonic() - self.begun, 1e-9))
+        return work / at_once
+
+
+def results_folder(folder: Path, tier: str, recipe: Recipe) -> Path:
+    """Where the rows of a recipe lie."""
+    return Path(folder) / tier / recipe.name
+
+
+def run(
+    recipes: Sequence[Recipe],
+    folder: str | Path,
+    *,
+    tier: str = "short",
+    only: Collection[str] = (),
+    executor: Executor | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    finished: Callable[[Recipe], None] | None = None,
+) -> dict[str, ResultTable]:
+    """Fill the tables of recipes, and return them by name.
+
+    What is in the folder is not computed again.  A run that is stopped, or killed, loses the tasks in hand and goes on
+    when it is started again; several runs may share the folder.
+
+    Parameters
+    ----------
+    recipes
+        See :func:`~baggraph.experiments.recipe.recipes`.
+    folder
+        Of all results; rows of a recipe lie in ``folder/tier/name``.
+    tier
+        ``"smoke"``, ``"short"`` or ``"full"``.
+    only
+        Names of methods; default, all.  Methods of their group run with them.
+    executor
+        Where tasks are performed; default :class:`~baggraph.experiments.executors.Serial`.
+    progress
+        Called after every task.
+    finished
+        Called with a recipe when all its rows are there.
+    """
+    if tier not in TIERS:
+        raise ParameterError("reproduce", expected="a tier", got=repr(tier), remedy=closest(tier, TIERS))
+    ledgers = {recipe.name: Ledger(results_folder(Path(folder), tier, recipe)) for recipe in recipes}
+    waiting = {task: keys(task) for recipe in recipes for task in plan(recipe, tier, only)}
+    waiting = {task: wanted for task, wanted in waiting.items() if not ledgers[task.recipe].has(wanted)}
+    order = {task: position for position, task in enumerate(waiting)}
+    waiting = dict(sorted(waiting.items(), key=lambda pair: (pair[0].repeats[0], order[pair[0]])))
+    state = Progress(len(waiting), _left=list(waiting))
+    open_tasks = {recipe.name: sum(task.recipe == recipe.name for task in waiting) for recipe in recipes}
+    by_name = {recipe.name: recipe for recipe in recipes}
+
+    def ended(task: Task) -> None:
+        state.note(task)
+        open_tasks[task.recipe] -= 1
+        if progress is not None:
+            progress(state)
+        if finished is not None and not open_tasks[task.recipe]:
+            finished(by_name[task.recipe])
+
+    for task, done in (executor or Serial()).run(perform, _claimed(waiting, ledgers, state, ended)):
+        ledgers[task.recipe].enter(task, done)
+        ended(task)
+    return {name: ResultTable.read(ledger.folder) for name, ledger in ledgers.items()}
+
+
+def _claimed(
+    waiting: dict[Task, set[Key]], ledgers: dict[str, Ledger], state: Progress, ended: Callable[[Task], None]
+) -> Iterator[Task | None]:
+    """Tasks that nobody else has done or is doing; None while others are at work on all that is left."""
+    while waiting:
+        yielded = False
+        for task, wanted in list(waiting.items()):
+            ledger = ledgers[task.recipe]
+            if not ledger.claim(task):
+                continue
+            del waiting[task]
+            if ledger.has(wanted):
+                ledger.release(task)
+                ended(task)
+                continue
+            yielded = True
+            state._started[task] = time.monotonic()
+            yield task
+        if waiting and not yielded:
+            yield None

@@ -1,0 +1,193 @@
+"""The unit of work: some methods on one set in some repeats, done whole or not at all."""
+
+from __future__ import annotations
+
+import platform
+import warnings
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import pandas as pd
+
+from baggraph.data._fingerprint import digest
+from baggraph.data.results import ResultTable
+from baggraph.data.stacked import AbstractStacked
+from baggraph.evaluation._division import places, visible_and_tested
+from baggraph.evaluation._provenance import provenance, rows_of
+from baggraph.evaluation._running import Outcome, Trial
+from baggraph.evaluation._tasks import task_of
+from baggraph.experiments.material import Material, load
+from baggraph.experiments.recipe import Method, Recipe, recipes
+from baggraph.experiments.rows import estimator, metrics_of
+from baggraph.inference._device import chosen_device
+from baggraph.inference._sharing import sharing_base_models
+
+__all__ = ["Done", "Task", "perform", "plan"]
+
+SETTING = "transductive"
+Key = tuple[str, str, int, str]
+
+
+@dataclass(frozen=True)
+class Task:
+    """Some methods of a recipe on one set, in some repeats."""
+
+    recipe: str
+    tier: str
+    dataset: str
+    methods: tuple[str, ...]
+    repeats: tuple[int, ...]
+
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """Tasks of a kind take about the same time."""
+        return self.recipe, self.dataset, self.methods
+
+    def __str__(self) -> str:
+        first, last = self.repeats[0], self.repeats[-1]
+        shown = f"repeat {first}" if first == last else f"repeats {first} to {last}"
+        return f"{self.recipe}, {self.dataset}, {', '.join(self.methods)}, {shown}"
+
+
+@dataclass(frozen=True, eq=False)
+class Done:
+    """What became of a task: its rows, and predictions of tested bags in the first repeat."""
+
+    rows: ResultTable
+    predictions: pd.DataFrame | None
+
+
+def plan(recipe: Recipe, tier: str, only: Collection[str] = ()) -> list[Task]:
+    """All tasks of a tier, repeat after repeat, so that what is stopped early has every method on every set.
+
+    With ``only``, those that run one of these methods.
+
+    >>> [str(task) for task in plan(recipes()["benchmark"], "smoke", ["majority"])]
+    ['benchmark, musk1, majority, repeat 0']
+    """
+    amount = recipe.tiers[tier]
+    found: list[tuple[int, Task]] = []
+    for dataset in amount.datasets or recipe.datasets:
+        for names in _groups(recipe, dataset, amount.methods):
+            if only and not set(only) & set(names):
+                continue
+            most = min([amount.repeats, recipe.repeats, *_limits(recipe, names)])
+            for start in range(0, most, recipe.together):
+                repeats = tuple(range(start, min(start + recipe.together, most)))
+                found.append((start, Task(recipe.name, tier, dataset, names, repeats)))
+    return [task for _, task in sorted(found, key=lambda pair: pair[0])]
+
+
+def _groups(recipe: Recipe, dataset: str, wanted: tuple[str, ...] | None) -> list[tuple[str, ...]]:
+    groups: dict[str, list[str]] = {}
+    for method in recipe.methods:
+        if dataset in (method.datasets or recipe.datasets) and (wanted is None or method.name in wanted):
+            groups.setdefault(method.group or method.name, []).append(method.name)
+    return [tuple(names) for names in groups.values()]
+
+
+def _limits(recipe: Recipe, names: tuple[str, ...]) -> Iterator[int]:
+    return (limit for limit in (recipe.method(name).repeats for name in names) if limit is not None)
+
+
+def keys(task: Task) -> set[Key]:
+    """What the table must have for the task to be done: method, set, repeat and hash of the recipe."""
+    recipe = recipes()[task.recipe]
+    material = _material(task.recipe, task.dataset)
+    found = set()
+    for name in task.methods:
+        made = _made(recipe, recipe.method(name), task, material)
+        origin = _hash(made, material)
+        found |= {(name, task.dataset, repeat, origin) for repeat in task.repeats}
+    return found
+
+
+def _hash(made: Any, material: Material) -> str:
+    content = {"method": made, "splits": material.division, "setting": SETTING}
+    return digest(content | ({"sample": material.sample} if material.sample else {}))
+
+
+def perform(task: Task) -> Done:
+    """Train and score the methods of a task."""
+    recipe = recipes()[task.recipe]
+    material = _material(task.recipe, task.dataset)
+    rows: list[dict[str, Any]] = []
+    predictions: list[pd.DataFrame] = []
+    with sharing_base_models(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # machines that did not settle; what fails is kept in the table
+        for name in task.methods:
+            made = _made(recipe, recipe.method(name), task, material)
+            for repeats in [(r,) for r in task.repeats] if material.sample else [task.repeats]:
+                _one(recipe, name, made, material, task, repeats, rows, predictions)
+    return Done(ResultTable.from_rows(rows), pd.concat(predictions) if predictions else None)
+
+
+def _one(
+    recipe: Recipe,
+    name: str,
+    made: Any,
+    material: Material,
+    task: Task,
+    repeats: tuple[int, ...],
+    rows: list[dict[str, Any]],
+    predictions: list[pd.DataFrame],
+) -> None:
+    """All folds of some repeats of one method, added to ``rows`` and ``predictions``."""
+    bags, division = material.of_repeat(repeats[0]), material.division[list(repeats)]
+    kind = task_of([made], bags)
+    scores = metrics_of(recipe, made, kind)
+    believe = any(metric.needs in ("probabilities", "noise") for metric in scores)
+    pairs = visible_and_tested(bags, division)
+    outcomes = _trial(task, material, bags, kind, believe).run(made, pairs)
+    known = {"task": recipe.experiment, "dataset": task.dataset, "setting": SETTING}
+    known |= {"data_sha256": material.data_sha256} | provenance(name, made, material.division, SETTING)
+    known |= {"recipe_sha256": _hash(made, material), "device": _device(made)}
+    for pair, place, outcome in zip(pairs, places(division), outcomes, strict=True):
+        where = {"repeat": repeats[place["repeat"]], "fold": place["fold"]}
+        counts = {"n_train": len(pair[0]), "n_test": len(pair[1])}
+        rows += rows_of(known | where | counts, outcome, scores, bags.y[pair[1]])
+        if where["repeat"] == 0:
+            predictions += _predicted(name, task.dataset, where["fold"], outcome, bags.y[pair[1]])
+
+
+def _trial(task: Task, material: Material, bags: Any, kind: str, believe: bool) -> Trial:
+    if material.sample:
+        return Trial(bags, True, kind == "classification", believe)
+    return _lasting_trial(task.recipe, task.dataset, kind, believe)
+
+
+@lru_cache(maxsize=2)
+def _lasting_trial(recipe: str, dataset: str, kind: str, believe: bool) -> Trial:
+    """Tables of pairs that it holds serve all repeats."""
+    return Trial(_material(recipe, dataset).bags, True, kind == "classification", believe)
+
+
+@lru_cache(maxsize=64)
+def _material(recipe: str, dataset: str) -> Material:
+    return load(recipes()[recipe], dataset)
+
+
+def _made(recipe: Recipe, method: Method, task: Task, material: Material) -> Any:
+    return estimator(method, task.dataset, material, recipe.tiers[task.tier], seed=task.repeats[0])
+
+
+def _device(made: Any) -> str:
+    """Where it was computed, in words."""
+    if isinstance(made, AbstractStacked) and chosen_device(getattr(made, "device", "auto")).type == "cuda":
+        import torch
+
+        return str(torch.cuda.get_device_name())
+    return f"CPU ({platform.machine()})"
+
+
+def _predicted(name: str, dataset: str, fold: int, outcome: Outcome, labels: Any) -> list[pd.DataFrame]:
+    """What was predicted of tested bags, beside the truth."""
+    if outcome.answer is None:
+        return []
+    posterior = outcome.answer.believed or outcome.answer.decided
+    frame = posterior.frame() if not posterior.is_classification or outcome.answer.believed else None
+    if frame is None:
+        return []
+    return [frame.reset_index().assign(method=name, dataset=dataset, fold=fold, label=labels)]
