@@ -25,6 +25,7 @@ _HOME = {
     "algorithms": "baggraph.estimators.printed",
     "datasets": "baggraph.datasets",
     "errors": "baggraph.errors",
+    "load": "baggraph.estimators._saving",
     "make": "baggraph.estimators.printed",
     "read": "baggraph.data.readers",
 }
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from baggraph.data.posterior import Posterior as Posterior
     from baggraph.data.readers import read as read
     from baggraph.data.results import ResultTable as ResultTable
+    from baggraph.estimators._saving import load as load
     from baggraph.estimators.classifier import BagGraphClassifier as BagGraphClassifier
     from baggraph.estimators.printed import algorithms as algorithms
     from baggraph.estimators.printed import make as make
