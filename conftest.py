@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("thorough", max_examples=500)  # pytest --hypothesis-profile thorough
 
 
 @pytest.fixture(autouse=True)

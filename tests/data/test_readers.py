@@ -244,6 +244,12 @@ def prtools(labels, bag_names, **more):
     }
 
 
+def object_array(*entries):
+    array = np.empty(len(entries), dtype=object)
+    array[:] = [np.array(entry, dtype=object) if isinstance(entry, list) else entry for entry in entries]
+    return array
+
+
 def test_prtools_keeps_the_order_of_the_file_and_strips_blanks(tmp_path):
     savemat(tmp_path / "s.mat", {"x": prtools([2, 2, 1], np.array(["z1  ", "z1  ", "a2  "]))})
     bags = bg.read(tmp_path / "s.mat")
@@ -275,6 +281,8 @@ def test_prtools_reads_sparse_data_and_unlabelled_bags(tmp_path):
         (prtools([1, 3], np.array([1, 2])), "labels 1 to 2 in s.mat, got 1 to 3"),
         (prtools([1], np.array([1]), lablist=np.zeros((0, 0))), "names of the classes"),
         (prtools([1], np.array([1]), ident=np.zeros(1)), "bag names in ident.milbag"),
+        (prtools([1, 1], np.array([1.5, 1.25])), "text or whole numbers in ident.milbag in s.mat, got other values"),
+        (prtools([1, 1], object_array("a", ["b", "c"])), "one bag name an instance in ident.milbag in s.mat, got 2"),
         (
             prtools([1, 3], np.array([1, 1]), lablist=np.array(["a", "b", "c"], dtype=object)),
             "labels a and c in bag '1'",

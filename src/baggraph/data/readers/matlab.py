@@ -92,8 +92,18 @@ def _bag_names(record: Any, path: Path) -> Any:
     if not (isinstance(ident, np.ndarray) and ident.dtype.names and "milbag" in ident.dtype.names):
         raise _unreadable(path, "bag names in ident.milbag", "none")
     names = np.asarray(ident.ravel()[0]["milbag"]).ravel()
-    # MATLAB pads text to equal length with blanks.
-    return np.char.strip(names.astype(str)) if names.dtype.kind in "UO" else names.astype(np.int64).astype(str)
+    if names.dtype == object:  # a cell, with a text or a number in every place
+        inner = [np.asarray(entry).ravel() for entry in names]
+        sizes = np.array([entry.size for entry in inner])
+        if (sizes != 1).any():
+            row = int(np.argmax(sizes != 1))
+            raise _unreadable(path, "one bag name an instance in ident.milbag", f"{sizes[row]} in row {row + 1}")
+        names = np.concatenate(inner)
+    if names.dtype.kind == "U":
+        return np.char.strip(names)  # MATLAB pads text to equal length with blanks
+    if names.dtype.kind not in "biuf" or not (names % 1 == 0).all():
+        raise _unreadable(path, "text or whole numbers in ident.milbag", f"other values, such as {names[0]}")
+    return names.astype(np.int64).astype(str)
 
 
 def _class_names(record: Any, path: Path) -> list[str]:
