@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import warnings
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -95,18 +95,16 @@ def _limits(recipe: Recipe, names: tuple[str, ...]) -> Iterator[int]:
 def keys(task: Task) -> set[Key]:
     """What the table must have for the task to be done: method, set, repeat and hash of the recipe."""
     recipe = recipes()[task.recipe]
-    material = _material(task.recipe, task.dataset)
-    found = set()
-    for name in task.methods:
-        made = _made(recipe, recipe.method(name), task, material)
-        origin = _hash(made, material)
-        found |= {(name, task.dataset, repeat, origin) for repeat in task.repeats}
-    return found
+    hashes = {name: _hash(recipe, recipe.method(name), task) for name in task.methods}
+    return {(name, task.dataset, repeat, origin) for name, origin in hashes.items() for repeat in task.repeats}
 
 
-def _hash(made: Any, material: Material) -> str:
-    content = {"method": made, "splits": material.division, "setting": SETTING}
-    return digest(content | ({"sample": material.sample} if material.sample else {}))
+def _hash(recipe: Recipe, method: Method, task: Task) -> str:
+    """Of everything that the recipe says about a row; how many repeats are run does not matter."""
+    row = {name: value for name, value in asdict(method).items() if name not in ("role", "repeats", "datasets")}
+    where = (recipe.experiment, recipe.protocol, task.dataset, recipe.metrics)
+    divided = (recipe.splits, recipe.folds, recipe.sample, recipe.together)
+    return digest([row, where, divided, recipe.tiers[task.tier].networks])
 
 
 def perform(task: Task) -> Done:
@@ -143,7 +141,7 @@ def _one(
     outcomes = _trial(task, material, bags, kind, believe).run(made, pairs)
     known = {"task": recipe.experiment, "dataset": task.dataset, "setting": SETTING}
     known |= {"data_sha256": material.data_sha256} | provenance(name, made, material.division, SETTING)
-    known |= {"recipe_sha256": _hash(made, material), "device": _device(made)}
+    known |= {"recipe_sha256": _hash(recipe, recipe.method(name), task), "device": _device(made)}
     for pair, place, outcome in zip(pairs, places(division), outcomes, strict=True):
         where = {"repeat": repeats[place["repeat"]], "fold": place["fold"]}
         counts = {"n_train": len(pair[0]), "n_test": len(pair[1])}
