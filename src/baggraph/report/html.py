@@ -1,0 +1,224 @@
+"""One page that holds everything: what was asked, what was found, how sure, and what to be careful about."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from markupsafe import escape
+
+from baggraph import __version__
+from baggraph.data.readers._atomic import replacing
+from baggraph.data.results import ResultTable
+from baggraph.report import _charts as charts
+from baggraph.report._pieces import asset, bundle, environment, html_table
+from baggraph.report._scores import comparison, leading_sentence
+from baggraph.report.content import Content
+
+__all__ = ["report", "write_page"]
+
+MOST_DRAWN = 2_000  # bags in the drawing that stands still
+
+
+class Section(NamedTuple):
+    """A part of the page, with the name that links lead to."""
+
+    name: str
+    title: str
+    short: str
+    body: str
+
+
+def report(table: ResultTable | None = None, path: str | Path = "report.html", **about: Any) -> Path:
+    """Write one self-contained HTML page: scores, audit, graph of the bags, calibration, where it all comes from.
+
+    Parameters
+    ----------
+    table
+        Scores, as :func:`~baggraph.cross_validate` gives them; None for a page without a comparison.
+    path
+        Where to write it.
+    about
+        ``bags``, ``model`` (fitted on them), ``truth`` (labels that the model did not see), ``audit``,
+        ``explanations``, ``title`` and ``commands``, as in :meth:`~baggraph.report.content.Content.of`.
+
+    Examples
+    --------
+    >>> import tempfile, baggraph as bg
+    >>> rows = [{"method": "majority", "dataset": "d", "metric": "accuracy", "fold": f, "value": 0.5} for f in (0, 1)]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = report(bg.ResultTable.from_rows(rows), f"{folder}/report.html")
+    ...     "majority" in page.read_text(encoding="utf-8")
+    True
+
+    """
+    return write_page(Content.of(about.pop("bags", None), **about), table, path)
+
+
+def write_page(content: Content, table: ResultTable | None, path: str | Path) -> Path:
+    """Draw content and scores; the file is there whole or not at all."""
+    template = environment().get_template("page.html.j2")
+    script = bundle()
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    text = template.render(
+        title=content.title,
+        version=content.version,
+        sections=_sections(content, table),
+        atlas=None if content.atlas is None else content.atlas.replace("</", "<\\/"),  # no text ends the script early
+        style=asset("page.css"),
+        script=script and script.replace("</script", "<\\/script"),
+    )
+    with replacing(target) as draft:
+        draft.write_text(text, encoding="utf-8")
+    return target
+
+
+def _sections(content: Content, table: ResultTable | None) -> list[Section]:
+    found = [Section("summary", "Summary", "Summary", _summary(content, table))]
+    if content.findings is not None:
+        found.append(Section("audit", "What to be careful about", "Audit", _audit(content.findings)))
+    if table is not None and len(table):
+        found.append(Section("comparison", "Comparison", "Comparison", comparison(table)))
+    if content.atlas is not None:
+        found.append(Section("graph", "The bags and their graph", "Graph", _graph(content.atlas)))
+    if content.spread or content.trust:
+        found.append(Section("trust", "How far to trust it", "Trust", _trust(content)))
+    found.append(Section("provenance", "Where this comes from", "Provenance", _provenance(content, table)))
+    return found
+
+
+# ---------------------------------------------------------------------- parts
+
+
+def _summary(content: Content, table: ResultTable | None) -> str:
+    told = [f'<p class="key">{escape(content.question)}</p>'] if content.question else []
+    grave = [f for f in content.findings or () if f["severity"] != "note"]
+    if grave:
+        listed = "; ".join(f"{escape(f['title'])} ({escape(f['code'])})" for f in grave)
+        told.append(f"<p><strong>Read this first.</strong> The audit found: {listed}.</p>")
+    elif content.findings is not None:
+        told.append("<p>The audit found nothing above a note.</p>")
+    if table is not None and len(table):
+        told.append(f"<p>{escape(leading_sentence(table))}</p>")
+    trust = content.trust
+    if "accuracy" in trust:
+        text = f"The model saw the labels of {trust['seen']:,} bags. Of the {trust['tested']:,} others it got "
+        text += f"{100 * trust['accuracy']:.1f} % right, and had expected {100 * trust['confidence']:.1f} %."
+        told.append(f"<p>{text}</p>")
+        if trust["sure_and_wrong"]:
+            worst = ", ".join(str(escape(bag)) for bag in trust["sure_and_wrong"])
+            told.append(f"<p>Surest of those that it got wrong: {worst}. Look at them in the graph below.</p>")
+    elif "rmse" in trust:
+        text = f"The model saw the labels of {trust['seen']:,} bags; on the {trust['tested']:,} others it errs by "
+        told.append(f"<p>{text}{trust['rmse']:.4g} (root mean square).</p>")
+    return "\n".join(told)
+
+
+def _audit(findings: Sequence[Mapping[str, Any]]) -> str:
+    if not findings:
+        return "<p>Nothing was found.</p>"
+    parts = []
+    for found in findings:
+        head = f'<span class="severity">{escape(found["severity"])}</span> {escape(found["title"])} '
+        head += f'<span class="quiet">{escape(found["code"])}</span>'
+        words = (("Measured", "measured"), ("Why it matters", "why"), ("What to do", "advice"))
+        text = "".join(f"<p><strong>{word}:</strong> {escape(found[name])}</p>" for word, name in words)
+        parts.append(f'<div class="finding {escape(found["severity"])}"><h3>{head}</h3>{text}</div>')
+    return "\n".join(parts)
+
+
+def _graph(atlas_text: str) -> str:
+    atlas = json.loads(atlas_text)
+    points, bags = len(atlas["ids"]), atlas["bags"]
+    told = f"{bags:,} bags" + (f", drawn as {points:,} groups of similar ones" if points < bags else "")
+    told += f", {atlas['edges']:,} edges." + ("" if atlas["edges"] else " No graph joins them.")
+    script = bundle() is not None
+    note = "" if script else "This page was made without its interactive part; the drawing stands still."
+    live = [asset("explorer.html")] if script else []
+    stage = f'<div class="stage"><div id="still">{_still(atlas)}</div>'
+    keys = "Graph of the bags; arrow keys move, plus and minus zoom, 0 shows all"
+    stage += (
+        f'<div id="explorer" tabindex="0" role="application" aria-label="{keys}" hidden></div></div>'
+        if script
+        else "</div>"
+    )
+    panel = (
+        '<div id="panel" tabindex="0" role="region" aria-live="polite" aria-label="The chosen bag"></div>'
+        if script
+        else ""
+    )
+    table = '<div id="bag-table"></div>' if script else _plain_table(atlas)
+    parts = [f"<p>{told}</p>", f'<p class="quiet" id="explorer-note">{note}</p>', *live]
+    return "\n".join([*parts, f'<div class="workbench">{stage}{panel}</div>', table])
+
+
+def _still(atlas: Mapping[str, Any]) -> str:
+    if len(atlas["ids"]) > MOST_DRAWN:
+        return '<p class="quiet">Too many bags to draw them here; the table below has all of them.</p>'
+    places = np.array(next(iter(atlas["views"].values()))).T.reshape(-1, 2)
+    palette = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+    first = next((c for c in atlas["columns"] if c["levels"]), None)
+    codes = first["values"] if first else [0] * len(places)
+    colours = ["#9aa0a6" if code is None else palette[code % len(palette)] for code in codes]
+    return charts.still(places, (np.array(atlas["source"], int), np.array(atlas["target"], int)), colours)
+
+
+def _plain_table(atlas: Mapping[str, Any]) -> str:
+    """All bags without a script."""
+    columns = atlas["columns"]
+    shown = [[_shown(column, i) for column in columns] for i in range(len(atlas["ids"]))]
+    rows = [[name, *row] for name, row in zip(atlas["ids"], shown, strict=True)]
+    return html_table(["bag", *(c["name"] for c in columns)], rows, "All bags")
+
+
+def _shown(column: Mapping[str, Any], i: int) -> str:
+    value = column["values"][i]
+    return "" if value is None else column["levels"][value] if column["levels"] else f"{value:g}"
+
+
+def _trust(content: Content) -> str:
+    figures = []
+    trust, spread = content.trust, content.spread
+    if trust.get("counts"):
+        n, classes = trust["tested"], "accuracy" in trust
+        drawn = charts.reliability(*(np.array(trust[k]) for k in ("said", "came", "counts")), "Calibration")
+        what = "answers given with about that probability that were right" if classes else "values inside the interval"
+        figures.append(
+            _figure(drawn, f"Share of {what}, {n:,} bags whose labels the model did not see; whiskers hold 90 %.")
+        )
+    else:
+        figures.append("<p>No label was kept from the model, so nothing here says how often it is right.</p>")
+    if spread:
+        drawn = charts.histogram(
+            np.array(spread["counts"]), np.array(spread["edges"]), "What is believed", spread["unit"]
+        )
+        figures.append(_figure(drawn, "What the model believes of all bags."))
+    return f'<div class="two">{"".join(figures)}</div>'
+
+
+def _figure(drawn: str, caption: str) -> str:
+    return f"<figure>{drawn}<figcaption>{escape(caption)}</figcaption></figure>"
+
+
+def _provenance(content: Content, table: ResultTable | None) -> str:
+    parts = []
+    if content.commands:
+        parts.append("<p>To get this page again:</p><pre>" + str(escape("\n".join(content.commands))) + "</pre>")
+    facts: list[tuple[str, Mapping[str, Any]]] = [("The bags", content.data), ("The model", content.model)]
+    if table is not None and len(table):
+        facts.append(("The scores", _origin(table)))
+    tables = [html_table(["", title], [[k, str(v)] for k, v in about.items()]) for title, about in facts if about]
+    parts.append(f'<div class="two">{"".join(tables)}</div>')
+    if content.version != __version__:
+        parts.append(f"<p>Computed by baggraph {escape(content.version)}, drawn by {__version__}.</p>")
+    return "\n".join(parts)
+
+
+def _origin(table: ResultTable) -> dict[str, str]:
+    names = ("code_version", "data_sha256", "device", "libraries", "setting")
+    found = {name.replace("_", " "): "; ".join(str(v) for v in table.names(name) if v) for name in names}
+    return {name: value for name, value in found.items() if value}
