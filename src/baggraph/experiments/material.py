@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +14,7 @@ from baggraph.data.bags import Bags
 from baggraph.data.graph import BagGraph
 from baggraph.errors import ParameterError, closest
 from baggraph.evaluation._division import divide
+from baggraph.experiments.published import published_draw
 from baggraph.experiments.recipe import Recipe
 from baggraph.graphs.knn import knn_graph
 
@@ -35,11 +35,14 @@ class Material:
         As in ``bags.splits``.
     sample
         Instances drawn from a bag in every repeat; 0 takes all.
+    as_published
+        Drawn as the published code draws.
     """
 
     bags: Bags
     division: NDArray[np.int16]
     sample: int = 0
+    as_published: bool = False
     data_sha256: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -47,7 +50,9 @@ class Material:
 
     def of_repeat(self, repeat: int) -> Bags:
         """The bags as they are in one repeat."""
-        return drawn(self.bags, self.sample, repeat) if self.sample else self.bags
+        if not self.sample:
+            return self.bags
+        return (published_draw if self.as_published else drawn)(self.bags, self.sample, repeat)
 
     def graph(self, name: str) -> BagGraph:
         """A known graph of the bags by name."""
@@ -94,9 +99,17 @@ def load(recipe: Recipe, dataset: str) -> Material:
     """The material of one set of a recipe."""
     bags = _loaded(dataset, recipe.protocol == "as-published")
     division = divide(bags, recipe.splits, recipe.folds, recipe.repeats, 0)[: recipe.repeats]
-    return Material(bags, division, recipe.sample)
+    return Material(bags, division, recipe.sample, recipe.protocol == "as-published")
 
 
 @lru_cache(maxsize=4)
-def _loaded(dataset: str, as_published: bool) -> Any:
-    return datasets.load(dataset, as_published=as_published)
+def _loaded(dataset: str, as_published: bool) -> Bags:
+    bags = datasets.load(dataset, as_published=as_published)
+    return _in_published_units(bags) if as_published and dataset == "rental" else bags
+
+
+def _in_published_units(bags: Bags) -> Bags:
+    """Rents as the published code scores them: standardised with outliers, and scaled back without."""
+    known = bags.metadata
+    standard = (np.asarray(bags.y) - known["price_mean"]) / known["price_std"]
+    return bags.replace(y=standard * known["clipped_price_std"] + known["clipped_price_mean"])

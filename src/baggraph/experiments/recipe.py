@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from baggraph.errors import DataFileError, ParameterError, closest
-from baggraph.evaluation.metrics import METRICS
 from baggraph.experiments._parsing import parse
+from baggraph.experiments.scores import SCORES
 
 __all__ = ["Claim", "Method", "Recipe", "Tier", "read_recipe", "recipes", "select"]
 
@@ -38,6 +38,8 @@ class Method:
         The printed name that ``engine`` knows, by default ``name``, and what overrules its parameters.
     group
         Methods of a group run together and share the base models that they have in common.
+    metrics
+        Scores of this row alone; default, those of the recipe.
     graph
         Which known graph of the data it is given, or ``"shuffled"`` for its own with the bags exchanged.
     repeats
@@ -52,6 +54,7 @@ class Method:
     make: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     group: str | None = None
+    metrics: tuple[str, ...] | None = None
     graph: str | None = None
     repeats: int | None = None
     datasets: tuple[str, ...] | None = None
@@ -101,13 +104,15 @@ class Recipe:
         Instances drawn from every bag, anew in every repeat; 0 takes the whole bags.
     together
         Repeats that are trained as one stack.
-    scale
-        What scores are multiplied by to be laid beside the printed ones.
+    scales
+        What scores are multiplied by to be laid beside the printed ones, where it is not 1.
     expected
         Printed mean and, where there is one, spread, by metric, method and set.
     tolerance
-        Largest difference from a printed number that counts as reproduced, in printed units; a share of it where
-        ``tolerance_relative``.
+        Largest difference from a printed number that counts as reproduced: in printed units, or the share of it where
+        ``relative``.
+    tolerances
+        The same for single methods.
     comparable
         Empty, or why numbers cannot be laid beside the printed ones.
     explained
@@ -131,10 +136,10 @@ class Recipe:
     splits: str | None = None
     sample: int = 0
     together: int = 1
-    scale: float = 1.0
+    scales: Mapping[str, float] = field(default_factory=dict)
     expected: Mapping[str, Mapping[str, Mapping[str, tuple[float, ...]]]] = field(default_factory=dict)
     tolerance: float = 2.0
-    tolerance_relative: bool = False
+    relative: bool = False
     tolerances: Mapping[str, float] = field(default_factory=dict)
     comparable: str = ""
     explained: Mapping[str, str] = field(default_factory=dict)
@@ -150,7 +155,7 @@ class Recipe:
         found += [f"tiers.{tier}: unknown, {closest(tier, TIERS)}" for tier in self.tiers if tier not in TIERS]
         for what, value, known in (
             [("protocol", self.protocol, PROTOCOLS)]
-            + [(f"metrics: {m}", m, (*METRICS, *PUBLISHED_METRICS)) for m in (*self.metrics, *self.expected)]
+            + [(f"metrics: {m}", m, SCORES) for m in (*self.metrics, *self.expected)]
             + [(f"methods.{m.name}.role", m.role, ROLES) for m in self.methods]
         ):
             if value not in known:
@@ -161,9 +166,6 @@ class Recipe:
         asked |= {name for claim in self.claims for name in (claim.better, claim.than)}
         found += [f"{name}: no such method, {closest(name, names)}" for name in sorted(asked - set(names))]
         return found
-
-
-PUBLISHED_METRICS = ("mape as published",)
 
 
 def read_recipe(path: Any) -> Recipe:

@@ -7,15 +7,18 @@ from typing import Any
 from baggraph.data.stacked import AbstractStacked
 from baggraph.errors import ParameterError, closest
 from baggraph.estimators.printed import make
-from baggraph.evaluation.metrics import Metric, metrics_for
+from baggraph.evaluation.metrics import Metric
 from baggraph.experiments import classical
 from baggraph.experiments.material import Material
+from baggraph.experiments.published import PublishedRents
 from baggraph.experiments.recipe import Method, Recipe, Tier
+from baggraph.experiments.scores import SCORES
 from baggraph.experiments.shuffled import ShuffledWiring
+from baggraph.experiments.winner import Winner
 
 __all__ = ["estimator", "metrics_of"]
 
-ENGINES = ("make", "classical")
+ENGINES = ("make", "classical", "published", "winner")
 
 
 def estimator(method: Method, dataset: str, material: Material, tier: Tier, seed: int) -> Any:
@@ -26,7 +29,12 @@ def estimator(method: Method, dataset: str, material: Material, tier: Tier, seed
         raise ParameterError("recipe", expected="an engine", got=repr(method.engine), remedy=remedy)
     if method.engine == "classical":
         return classical.methods(material.bags)[name]
-    made = make(name, dataset=dataset, **method.parameters)
+    if method.engine == "published":
+        made: Any = PublishedRents(**method.parameters)
+    elif method.engine == "winner":
+        made = Winner(make(name, **method.parameters))
+    else:
+        made = make(name, dataset=dataset, **method.parameters)
     if isinstance(made, AbstractStacked):
         made.set_params(random_state=seed, **_known(made, tier.networks))
     if method.graph is not None:
@@ -36,7 +44,7 @@ def estimator(method: Method, dataset: str, material: Material, tier: Tier, seed
 
 def _known(made: Any, overruling: Any) -> dict[str, Any]:
     """What a tier overrules; draws only where the method has some."""
-    return {name: value for name, value in overruling.items() if name != "n_draws" or made.n_draws}
+    return {name: value for name, value in overruling.items() if name != "n_draws" or getattr(made, name, 0)}
 
 
 def _wired(made: Any, name: str, material: Material) -> dict[str, Any]:
@@ -54,9 +62,9 @@ def _wired(made: Any, name: str, material: Material) -> dict[str, Any]:
     return {"graph": ShuffledWiring(inner)}
 
 
-def metrics_of(recipe: Recipe, made: Any, task: str) -> list[Metric]:
+def metrics_of(recipe: Recipe, method: Method, made: Any) -> list[Metric]:
     """Scores of a row: probabilities are asked of networks alone, as those of machines cost five further fits."""
-    scores = metrics_for(task, recipe.metrics)
-    if isinstance(made, AbstractStacked) or task == "regression":
+    scores = [SCORES[name] for name in method.metrics or recipe.metrics]
+    if isinstance(made, AbstractStacked) or scores[0].task == "regression":
         return scores
     return [metric for metric in scores if metric.needs == "decisions"]

@@ -101,7 +101,8 @@ def keys(task: Task) -> set[Key]:
 
 def _hash(recipe: Recipe, method: Method, task: Task) -> str:
     """Of everything that the recipe says about a row; how many repeats are run does not matter."""
-    row = {name: value for name, value in asdict(method).items() if name not in ("role", "repeats", "datasets")}
+    silent = ("role", "group", "repeats", "datasets")
+    row = {key: value for key, value in asdict(method).items() if key not in silent and value}
     where = (recipe.experiment, recipe.protocol, task.dataset, recipe.metrics)
     divided = (recipe.splits, recipe.folds, recipe.sample, recipe.together)
     return digest([row, where, divided, recipe.tiers[task.tier].networks])
@@ -135,7 +136,7 @@ def _one(
     """All folds of some repeats of one method, added to ``rows`` and ``predictions``."""
     bags, division = material.of_repeat(repeats[0]), material.division[list(repeats)]
     kind = task_of([made], bags)
-    scores = metrics_of(recipe, made, kind)
+    scores = metrics_of(recipe, recipe.method(name), made)
     believe = any(metric.needs in ("probabilities", "noise") for metric in scores)
     pairs = visible_and_tested(bags, division)
     outcomes = _trial(task, material, bags, kind, believe).run(made, pairs)

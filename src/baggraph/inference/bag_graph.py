@@ -145,22 +145,21 @@ def infer(
         given = {"loss": plan.loss, "seeds": seeds, "progress": tell, **plan.training}
         return fit_stack(plan.network, bags, targets, weights, graphs, **given)
 
-    def train_base(observed: BagGraph | None) -> StackFit:
-        make = partial(train, observed, "base model")
-        return trained_once(make, plan, bags, observed, (targets, weights, seeds))
+    def train_once(graph: BagGraph | None, phase: str) -> StackFit:
+        return trained_once(partial(train, graph, phase), plan, bags, graph, (targets, weights, seeds))
 
     def wire(stack: Any) -> tuple[list[Wired], Any]:
         return _wire(cast(AbstractWiring, plan.wiring), plan.setting, stack, weights > 0, bags.ids, attachable)
 
     if plan.wiring is None:
-        base = train_base(None)
+        base = train_once(None, "base model")
         return Inference(base, base, None, _draws(plan, base, None, seeds, bags.ids))
     if not plan.wiring.needs_embeddings:
         wired, graphs = wire(np.zeros((len(seeds), len(bags), 1)))
-        fit = train(graphs, "bag graph")
+        fit = train_once(graphs, "bag graph") if isinstance(graphs, BagGraph) else train(graphs, "bag graph")
         return Inference(None, fit, wired, _draws(plan, fit, wired, seeds, bags.ids))
     # 3: train a base model and embed all bags.
-    base = fit = train_base(None if plan.observed is None else aligned(plan.observed, bags.ids))
+    base = fit = train_once(None if plan.observed is None else aligned(plan.observed, bags.ids), "base model")
     for _ in range(plan.rounds):
         # 4: the MAP graph of these embeddings.
         wired, graphs = wire(graph_embedding(plan, fit.embedding))
