@@ -32,6 +32,7 @@ def reproduce(
     only: Annotated[
         list[str] | None, typer.Option("--only", help="A method of the tables; may be given again.")
     ] = None,
+    repeats: Annotated[int | None, typer.Option(help="At most so many repeats or splits.")] = None,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
 ) -> None:
     """Run what the paper ran, and lay our numbers beside the printed ones.  Stop it when you like: it goes on later."""
@@ -41,7 +42,8 @@ def reproduce(
 
     chosen = select(experiment, protocol)
     how = executor(engine, jobs)
-    run(chosen, output, tier=tier, only=only or (), executor=how, progress=None if quiet else _say)
+    told = None if quiet else _say
+    run(chosen, output, tier=tier, only=only or (), repeats=repeats, executor=how, progress=told)
 
 
 def _say(state: Progress) -> None:

@@ -46,7 +46,8 @@ def methods(bags: Bags) -> dict[str, Any]:
 
 def _grids(bags: Bags) -> dict[str, tuple[list[dict[str, Sequence[Any]]], int]]:
     """Settings, the plainest first (of equals the first is chosen), and the number of inner folds."""
-    unit = {scaling: Rows.of(bags, scaling, "rbf", "scale").kernel.gamma for scaling in ("standard", "minmax")}
+    both = ["maxabs", "none"] if bags.is_sparse else ["standard", "minmax"]  # sparse instances stay sparse
+    unit = {scaling: Rows.of(bags, scaling, "rbf", "scale").kernel.gamma for scaling in both}
 
     def widths(*multiples: float, **others: Sequence[Any]) -> list[dict[str, Sequence[Any]]]:
         return [
@@ -54,7 +55,6 @@ def _grids(bags: Bags) -> dict[str, tuple[list[dict[str, Sequence[Any]]], int]]:
             for scaling, scale in unit.items()
         ]
 
-    both = ["standard", "minmax"]
     standard, minmax = unit.items()
     margin: list[dict[str, Sequence[Any]]] = [
         {"scaling": [standard[0]], "gamma": [float(standard[1])], "C": [10.0]},
@@ -70,7 +70,7 @@ def _grids(bags: Bags) -> dict[str, tuple[list[dict[str, Sequence[Any]]], int]]:
         "mi-Graph": (widths(1.0, 0.25, 4.0, C=[10.0, 100.0, 1000.0]), 5),
         "MI-VLAD": ([{"scaling": both, "n_centers": [1, 2], "energy": [1.0, 0.85], "C": [1.0, 10.0]}], 5),
         "mi-FV": ([{"scaling": both, "n_components": [1, 2], "energy": [0.95, 0.85], "C": [1.0, 10.0]}], 5),
-        "MILES": ([{"scaling": ["minmax"], "gamma": [float(minmax[1])], "C": [1.0, 3.0]}], 5),
+        "MILES": ([{"scaling": [minmax[0]], "gamma": [float(minmax[1])], "C": [1.0, 3.0]}], 5),
         "summary SVM": (widths(1.0, 0.25, 4.0, C=[10.0, 1.0])[:1], 5),
     }
 

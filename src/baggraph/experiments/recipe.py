@@ -42,10 +42,6 @@ class Method:
         Scores of this row alone; default, those of the recipe.
     graph
         Which known graph of the data it is given, or ``"shuffled"`` for its own with the bags exchanged.
-    repeats
-        At most so many repeats, where the full number would take too long.
-    datasets
-        On these sets only.
     """
 
     name: str
@@ -56,8 +52,6 @@ class Method:
     group: str | None = None
     metrics: tuple[str, ...] | None = None
     graph: str | None = None
-    repeats: int | None = None
-    datasets: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

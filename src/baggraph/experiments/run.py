@@ -61,6 +61,7 @@ def run(
     *,
     tier: str = "short",
     only: Collection[str] = (),
+    repeats: int | None = None,
     executor: Executor | None = None,
     progress: Callable[[Progress], None] | None = None,
     finished: Callable[[Recipe], None] | None = None,
@@ -80,6 +81,8 @@ def run(
         ``"smoke"``, ``"short"`` or ``"full"``.
     only
         Names of methods; default, all.  Methods of their group run with them.
+    repeats
+        At most so many repeats or splits; default, those of the tier.
     executor
         Where tasks are performed; default :class:`~baggraph.experiments.executors.Serial`.
     progress
@@ -90,7 +93,7 @@ def run(
     if tier not in TIERS:
         raise ParameterError("reproduce", expected="a tier", got=repr(tier), remedy=closest(tier, TIERS))
     ledgers = {recipe.name: Ledger(results_folder(Path(folder), tier, recipe)) for recipe in recipes}
-    waiting = {task: keys(task) for recipe in recipes for task in plan(recipe, tier, only)}
+    waiting = {task: keys(task) for recipe in recipes for task in plan(recipe, tier, only, repeats)}
     waiting = {task: wanted for task, wanted in waiting.items() if not ledgers[task.recipe].has(wanted)}
     order = {task: position for position, task in enumerate(waiting)}
     waiting = dict(sorted(waiting.items(), key=lambda pair: (pair[0].repeats[0], order[pair[0]])))

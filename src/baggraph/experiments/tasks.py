@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import platform
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any
 
 import pandas as pd
 
+from baggraph import datasets
 from baggraph.data._fingerprint import digest
 from baggraph.data.results import ResultTable
 from baggraph.data.stacked import AbstractStacked
@@ -59,37 +60,35 @@ class Done:
     predictions: pd.DataFrame | None
 
 
-def plan(recipe: Recipe, tier: str, only: Collection[str] = ()) -> list[Task]:
+def plan(recipe: Recipe, tier: str, only: Collection[str] = (), repeats: int | None = None) -> list[Task]:
     """All tasks of a tier, repeat after repeat, so that what is stopped early has every method on every set.
 
-    With ``only``, those that run one of these methods.
+    With ``only``, those that run one of these methods; with ``repeats``, at most so many.  Sets whose files can only be
+    supplied by hand, and are not, are left out.
 
     >>> [str(task) for task in plan(recipes()["benchmark"], "smoke", ["majority"])]
     ['benchmark, musk1, majority, repeat 0']
     """
     amount = recipe.tiers[tier]
-    found: list[tuple[int, Task]] = []
+    most = min(number for number in (amount.repeats, recipe.repeats, repeats) if number is not None)
+    found = []
     for dataset in amount.datasets or recipe.datasets:
-        for names in _groups(recipe, dataset, amount.methods):
-            if only and not set(only) & set(names):
-                continue
-            most = min([amount.repeats, recipe.repeats, *_limits(recipe, names)])
-            for start in range(0, most, recipe.together):
-                repeats = tuple(range(start, min(start + recipe.together, most)))
-                found.append((start, Task(recipe.name, tier, dataset, names, repeats)))
-    return [task for _, task in sorted(found, key=lambda pair: pair[0])]
+        if datasets.state(datasets.card(dataset)) == "by hand":
+            continue
+        for names in _groups(recipe, amount.methods):
+            if not only or set(only) & set(names):
+                for start in range(0, most, recipe.together):
+                    numbers = tuple(range(start, min(start + recipe.together, most)))
+                    found.append(Task(recipe.name, tier, dataset, names, numbers))
+    return sorted(found, key=lambda task: task.repeats[0])
 
 
-def _groups(recipe: Recipe, dataset: str, wanted: tuple[str, ...] | None) -> list[tuple[str, ...]]:
+def _groups(recipe: Recipe, wanted: tuple[str, ...] | None) -> list[tuple[str, ...]]:
     groups: dict[str, list[str]] = {}
     for method in recipe.methods:
-        if dataset in (method.datasets or recipe.datasets) and (wanted is None or method.name in wanted):
+        if wanted is None or method.name in wanted:
             groups.setdefault(method.group or method.name, []).append(method.name)
     return [tuple(names) for names in groups.values()]
-
-
-def _limits(recipe: Recipe, names: tuple[str, ...]) -> Iterator[int]:
-    return (limit for limit in (recipe.method(name).repeats for name in names) if limit is not None)
 
 
 def keys(task: Task) -> set[Key]:
@@ -101,7 +100,7 @@ def keys(task: Task) -> set[Key]:
 
 def _hash(recipe: Recipe, method: Method, task: Task) -> str:
     """Of everything that the recipe says about a row; how many repeats are run does not matter."""
-    silent = ("role", "group", "repeats", "datasets")
+    silent = ("role", "group")
     row = {key: value for key, value in asdict(method).items() if key not in silent and value}
     where = (recipe.experiment, recipe.protocol, task.dataset, recipe.metrics)
     divided = (recipe.splits, recipe.folds, recipe.sample, recipe.together)
