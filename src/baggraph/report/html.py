@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from markupsafe import escape
 
 from baggraph import __version__
 from baggraph.data.readers._atomic import replacing
@@ -110,7 +110,7 @@ def _summary(content: Content, table: ResultTable | None) -> str:
         text += f"{100 * trust['accuracy']:.1f} % right, and had expected {100 * trust['confidence']:.1f} %."
         told.append(f"<p>{text}</p>")
         if trust["sure_and_wrong"]:
-            worst = ", ".join(str(escape(bag)) for bag in trust["sure_and_wrong"])
+            worst = ", ".join(escape(bag) for bag in trust["sure_and_wrong"])
             told.append(f"<p>Surest of those that it got wrong: {worst}. Look at them in the graph below.</p>")
     elif "rmse" in trust:
         text = f"The model saw the labels of {trust['seen']:,} bags; on the {trust['tested']:,} others it errs by "
@@ -207,7 +207,7 @@ def _figure(drawn: str, caption: str) -> str:
 def _provenance(content: Content, table: ResultTable | None) -> str:
     parts = []
     if content.commands:
-        parts.append("<p>To get this page again:</p><pre>" + str(escape("\n".join(content.commands))) + "</pre>")
+        parts.append("<p>To get this page again:</p><pre>" + escape("\n".join(content.commands)) + "</pre>")
     facts: list[tuple[str, Mapping[str, Any]]] = [("The bags", content.data), ("The model", content.model)]
     if table is not None and len(table):
         facts.append(("The scores", _origin(table)))
