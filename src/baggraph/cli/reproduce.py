@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from baggraph.cli._console import err
+from baggraph.cli._console import err, out, table
 
 if TYPE_CHECKING:
+    from baggraph.data.results import ResultTable
+    from baggraph.experiments.recipe import Recipe
     from baggraph.experiments.run import Progress
 
 EPILOG = (
@@ -43,7 +45,31 @@ def reproduce(
     chosen = select(experiment, protocol)
     how = executor(engine, jobs)
     told = None if quiet else _say
-    run(chosen, output, tier=tier, only=only or (), repeats=repeats, executor=how, progress=told)
+    tables = run(chosen, output, tier=tier, only=only or (), repeats=repeats, executor=how, progress=told)
+    if tier == "smoke":
+        err.print("Networks were trained for a few epochs only: these numbers say that everything runs, and no more.")
+    for recipe in chosen:
+        _show(recipe, tables[recipe.name])
+
+
+def _show(recipe: Recipe, results: ResultTable) -> None:
+    """The printed numbers beside ours, what became of the claims, and the table in a line."""
+    from baggraph.experiments.verdict import cells, claims, one_line
+
+    found = cells(recipe, results)
+    shown = found[found["ours"].notna() & found["metric"].isin([*recipe.expected, recipe.metrics[0]])]
+    names = ["method", "dataset", "metric", "ours", "sd", "printed", "difference", "verdict"]
+    rows = [[_cell(value) for value in row] for row in shown[names].itertuples(index=False)]
+    table(f"{recipe.title} ({recipe.source}, {recipe.protocol})", names, rows, right=3)
+    for claim in claims(recipe, results).to_dict("records"):
+        out.print(escape(f"{claim['claim']} ({claim['dataset']}): {claim['verdict']}"))
+    out.print(escape(one_line(recipe, found)) + "\n")
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return "" if value != value else f"{value:.2f}"  # NaN is not itself
+    return str(value).partition(":")[0]
 
 
 def _say(state: Progress) -> None:

@@ -1,0 +1,178 @@
+"""Our numbers beside the printed ones, and a sentence about each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from baggraph import datasets
+from baggraph.data.results import ResultTable
+from baggraph.experiments.recipe import Claim, Recipe
+from baggraph.experiments.scores import SCORES
+
+__all__ = ["cells", "claims", "one_line"]
+
+COLUMNS = [
+    "method",
+    "role",
+    "dataset",
+    "metric",
+    "ours",
+    "sd",
+    "repeats",
+    "of",
+    "printed",
+    "printed_sd",
+    "difference",
+    "tolerance",
+    "device",
+    "hours",
+    "verdict",
+]
+LEVEL = 0.05
+
+
+def cells(recipe: Recipe, table: ResultTable) -> pd.DataFrame:
+    """A row a method, set and metric: ours, printed, and a verdict; without a number, the reason."""
+    means = _of_repeats(recipe, table)
+    metrics = list(dict.fromkeys([*recipe.expected, *recipe.metrics]))
+    rows = []
+    for metric in metrics:
+        for method in recipe.methods:
+            if method.metrics is not None and metric not in method.metrics:
+                continue
+            for dataset in recipe.datasets:
+                rows.append(_cell(recipe, method.name, method.role, dataset, metric, means))
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _of_repeats(recipe: Recipe, table: ResultTable) -> pd.DataFrame:
+    """The mean of every repeat over its folds, in printed units; NaN where a fold failed."""
+    frame = table.frame()
+    keys = ["method", "dataset", "metric", "repeat"]
+    grouped = frame.groupby(keys, sort=False)
+    found = grouped["value"].agg(lambda values: values.mean(skipna=False)).rename("value").reset_index()
+    found["device"] = grouped["device"].first().to_numpy()
+    found["seconds"] = grouped["wall_time"].sum().to_numpy()
+    found["value"] *= found["metric"].map(lambda name: recipe.scales.get(name, 1.0)).to_numpy(dtype=np.float64)
+    return found
+
+
+def _cell(recipe: Recipe, method: str, role: str, dataset: str, metric: str, means: pd.DataFrame) -> dict[str, Any]:
+    mine = means[(means["method"] == method) & (means["dataset"] == dataset) & (means["metric"] == metric)]
+    values = mine["value"].to_numpy(dtype=np.float64)
+    printed = recipe.expected.get(metric, {}).get(method, {}).get(dataset, ())
+    row: dict[str, Any] = {"method": method, "role": role, "dataset": dataset, "metric": metric}
+    row |= {"ours": values.mean() if len(values) else math.nan, "repeats": len(values), "of": recipe.repeats}
+    row |= {"sd": values.std(ddof=1) if len(values) > 1 else math.nan}
+    row |= {"printed": printed[0] if printed else math.nan, "printed_sd": printed[1] if printed[1:] else math.nan}
+    share = recipe.tolerances.get(method, recipe.tolerance)
+    row |= {"difference": row["ours"] - row["printed"], "tolerance": share * (row["printed"] if recipe.relative else 1)}
+    row |= {"device": mine["device"].iloc[0] if len(mine) else "", "hours": mine["seconds"].sum() / 3600}
+    return row | {"verdict": _sentence(recipe, row)}
+
+
+def _sentence(recipe: Recipe, row: dict[str, Any]) -> str:
+    explained = recipe.explained.get(row["method"], recipe.explained.get("*", ""))
+    because = f"; printed claim explained: {explained}" if explained and not math.isnan(row["printed"]) else ""
+    if not row["repeats"]:
+        return _absence(row["dataset"]) + because
+    if math.isnan(row["ours"]):
+        return "not defined, or failed: see the notes and errors of the rows"
+    if math.isnan(row["printed"]):
+        return "not printed"
+    if recipe.comparable:
+        return f"cannot be compared: {recipe.comparable}{because}"
+    if abs(row["difference"]) <= row["tolerance"]:
+        return f"reproduced{because}"
+    return f"not reproduced: {abs(row['difference']):.2f} {'above' if row['difference'] > 0 else 'below'}{because}"
+
+
+def _absence(dataset: str) -> str:
+    if datasets.state(datasets.card(dataset)) == "by hand":
+        return "no number: the original file could not be had; supply it, and it is run"
+    return "no number: not run in this folder, for want of computing time"
+
+
+# ---------------------------------------------------------------------- sentences of the paper
+
+
+def claims(recipe: Recipe, table: ResultTable) -> pd.DataFrame:
+    """A row a claim and set: the paired difference, its tests, and whether the claim survives.
+
+    Pairs are splits, or folds of all repeats.  ``p_wilcoxon`` is the paper's signed rank test, which takes overlapping
+    splits for independent; ``p_corrected`` the t-test of Nadeau & Bengio (2003), which does not.
+    """
+    frame = table.frame()
+    rows = []
+    for claim in recipe.claims:
+        for dataset in claim.datasets or recipe.datasets:
+            found = _paired(claim, dataset, frame)
+            if found is not None:
+                rows.append({"claim": claim.says, "dataset": dataset, "metric": claim.metric, **found})
+    columns = ["claim", "dataset", "metric", "gain", "pairs", "p_wilcoxon", "p_corrected", "verdict"]
+    made = pd.DataFrame(rows, columns=columns)
+    made["gain"] *= made["metric"].map(lambda name: recipe.scales.get(name, 1.0)).to_numpy(dtype=np.float64)
+    return made
+
+
+def _paired(claim: Claim, dataset: str, frame: pd.DataFrame) -> dict[str, Any] | None:
+    """Gain of the better over the other, where both were scored on the same tested bags."""
+    mine = frame[(frame["dataset"] == dataset) & (frame["metric"] == claim.metric)]
+    where = ["repeat", "fold"]
+    better, than = (mine[mine["method"] == name].set_index(where)["value"] for name in (claim.better, claim.than))
+    sizes = mine.drop_duplicates(where).set_index(where)
+    gains = (better - than).dropna()
+    if len(gains) < 2:
+        return None
+    if not SCORES[claim.metric].larger_is_better:
+        gains = -gains
+    shares = (sizes["n_test"] / sizes["n_train"]).reindex(gains.index).to_numpy(dtype=np.float64)
+    p = {"p_wilcoxon": _wilcoxon(gains.to_numpy()), "p_corrected": _corrected(gains.to_numpy(), float(shares.mean()))}
+    return {"gain": gains.mean(), "pairs": len(gains), **p, "verdict": _survives(float(gains.mean()), p)}
+
+
+def _wilcoxon(gains: Any) -> float:
+    return float(stats.wilcoxon(gains).pvalue) if np.any(gains != 0) else 1.0
+
+
+def _corrected(gains: Any, test_share: float) -> float:
+    """Two-sided p of ``mean / sqrt((1/n + n_test/n_train) var)``, Nadeau & Bengio (2003)."""
+    variance = float(np.var(gains, ddof=1)) * (1 / len(gains) + test_share)
+    if variance == 0:
+        return 1.0 if not gains.mean() else 0.0
+    return float(2 * stats.t.sf(abs(gains.mean()) / math.sqrt(variance), len(gains) - 1))
+
+
+def _survives(gain: float, p: dict[str, float]) -> str:
+    if gain <= 0:
+        return "does not hold: no gain" if p["p_corrected"] > LEVEL else "does not hold: significantly worse"
+    if p["p_corrected"] <= LEVEL:
+        return "holds"
+    if p["p_wilcoxon"] <= LEVEL:
+        return "holds by the paper's test, not by the corrected one"
+    return "a gain that may be chance"
+
+
+def one_line(recipe: Recipe, found: pd.DataFrame) -> str:
+    """The table in a line.
+
+    >>> from baggraph.experiments.recipe import recipes
+    >>> recipe = recipes()["rental"]
+    >>> one_line(recipe, pd.DataFrame([], columns=COLUMNS))
+    'rental (Table 4, sound): 0 printed numbers; no number for 0 cells'
+    """
+    printed = found[~found["printed"].isna() & found["ours"].notna()]
+    words = {"reproduced": "reproduced", "not reproduced": "not", "cannot be compared": "cannot be compared"}
+    counts: Sequence[str] = [
+        f"{n} {word}" for start, word in words.items() if (n := int(printed["verdict"].str.startswith(start).sum()))
+    ]
+    told = f": {', '.join(counts)}" if counts else ""
+    absent = int(found["ours"].isna().sum())
+    of = f"{len(printed)} printed numbers{told}"
+    return f"{recipe.name} ({recipe.source}, {recipe.protocol}): {of}; no number for {absent} cells"
