@@ -21,6 +21,7 @@ _HOME = {
     "LearnedGraph": "baggraph.graphs.learned",
     "Posterior": "baggraph.data.posterior",
     "ResultTable": "baggraph.data.results",
+    "audit": "baggraph.evaluation.audit",
     "cross_validate": "baggraph.evaluation.cross_validate",
     "algorithms": "baggraph.estimators.printed",
     "datasets": "baggraph.datasets",
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from baggraph.estimators.printed import algorithms as algorithms
     from baggraph.estimators.printed import make as make
     from baggraph.estimators.regressor import BagGraphRegressor as BagGraphRegressor
+    from baggraph.evaluation.audit import audit as audit
     from baggraph.evaluation.cross_validate import cross_validate as cross_validate
     from baggraph.graphs.learned import LearnedGraph as LearnedGraph
 

@@ -53,30 +53,31 @@ def _of_number(code: str, x: Array, shuffles: Shuffles, rules: Rules | None) -> 
         numbers: dict[str, object] = {"p": p, "p_adjusted": adjusted}
         if rules is None or losses is None:
             return Finding(code, "warning", f"{NAMES[code]}: p = {p:.2g}", WHY[code], ADVICE[code], numbers)
-        severity, share = _weigh(rules, losses)
+        severity, share, within_noise = _weigh(rules, losses)
         rule = "one threshold on it" if rules.classify else "a line in its logarithm"
         measured = (
             f"{NAMES[code]}: {rule}, fitted on the training folds, gets {rules.say(losses)} on tested bags; a constant "
-            f"{rules.say(rules.constant)}, a plain method on bag summaries {rules.say(rules.strong)} ({rules.splits}; "
-            f"p = {p:.2g} under shuffled labels)"
+            f"{rules.say(rules.constant)}, the better of two plain methods on bag summaries "
+            f"{rules.say(rules.strong)} ({rules.splits}; p = {p:.2g} under shuffled labels)"
         )
         numbers |= {"rule": losses.mean(), "constant": rules.constant.mean(), "plain_method": rules.strong.mean()}
-        return Finding(code, severity, measured, WHY[code], ADVICE[code], numbers | {"share_of_gain": share})
+        numbers |= {"share_of_gain": share, "within_noise": within_noise}
+        return Finding(code, severity, measured, WHY[code], ADVICE[code], numbers)
 
     return Suspicion(p, finding)
 
 
-def _weigh(rules: Rules, losses: Array) -> tuple[str, float]:
-    """Severity by how much of the gain of a real method over a constant one number reaches."""
+def _weigh(rules: Rules, losses: Array) -> tuple[str, float, bool]:
+    """Severity, the share of the gain of a real method over a constant that is reached, and if noise hides the rest."""
     gain = float((rules.constant - rules.strong).mean())
     own = float((rules.constant - losses).mean())
     share = own / gain if gain > 0 else np.inf if own > 0 else 0.0
     if own <= 0:
-        return "note", share
+        return "note", share, False
     within_noise = rules.interval(losses, rules.strong)[0] <= 0
     if share >= LARGE_SHARE or (within_noise and share >= FAIR_SHARE):
-        return "serious", share
-    return ("warning" if share >= FAIR_SHARE else "note"), share
+        return "serious", share, within_noise
+    return ("warning" if share >= FAIR_SHARE else "note"), share, within_noise
 
 
 def _of_order(known: NDArray[np.int64], shuffles: Shuffles) -> Suspicion:

@@ -21,7 +21,7 @@ from baggraph.data.bags import Bags
 from baggraph.data.splits import stratified_folds
 from baggraph.evaluation._division import visible_and_tested
 from baggraph.evaluation._running import Trial
-from baggraph.evaluation.metrics import metrics_for
+from baggraph.evaluation.metrics import METRICS, Metric
 
 FOLDS, REPEATS, MOST_REPEATS = 10, 2, 10
 FEWEST_BAGS = 20
@@ -30,7 +30,10 @@ POWER = 0.8
 
 @dataclass(frozen=True)
 class Rules:
-    """Losses, fold by fold, of simple methods on the same folds: the share of errors, or the RMSE."""
+    """Losses, fold by fold, of simple methods on the same folds: the share of errors, or the RMSE.
+
+    ``strong`` and ``other`` are two plain methods on bag summaries, the better one first.
+    """
 
     bags: Bags
     division: NDArray[np.int16]
@@ -47,7 +50,7 @@ class Rules:
         bags = bags.take(bags.labelled).replace(graph=None)
         if len(bags) < FEWEST_BAGS or (not classify and bags.y.ndim > 1):
             return None
-        division, name = _division(bags, classify, random_state)
+        division, name = division_of(bags, classify, random_state)
         if division is None:
             return None
         pairs = visible_and_tested(bags, division)
@@ -58,6 +61,8 @@ class Rules:
         constant, strong, other = (_losses(method, bags, division, classify) for method in methods)
         if constant is None or strong is None or other is None:
             return None
+        if other.mean() < strong.mean():  # so that no rule looks good beside a method that failed
+            strong, other = other, strong
         return cls(bags, division, classify, ratio, constant, strong, other, name)
 
     def of_number(self, x: NDArray[np.float64]) -> NDArray[np.float64] | None:
@@ -93,6 +98,14 @@ class Rules:
         mean = float(np.mean(loss))
         return f"{100 * (1 - mean):.1f} % right" if self.classify else f"RMSE {mean:.4g}"
 
+    def gain(self, difference: float) -> str:
+        """A difference of two losses in words.
+
+        >>> Rules(None, None, True, 0.1, None, None, None, "").gain(0.081)
+        '8.1 points'
+        """
+        return f"{100 * difference:.1f} points" if self.classify else f"{difference:.4g} (RMSE)"
+
 
 _BARE: dict[str, Any] = {
     "feature_names": None,
@@ -104,7 +117,8 @@ _BARE: dict[str, Any] = {
 }
 
 
-def _division(bags: Bags, classify: bool, random_state: int) -> tuple[NDArray[np.int16] | None, str]:
+def division_of(bags: Bags, classify: bool, random_state: int) -> tuple[NDArray[np.int16] | None, str]:
+    """Published splits, or stratified folds, and what they are called; None where a class is too small."""
     if bags.splits:
         name = next(iter(bags.splits))
         return bags.splits[name][:MOST_REPEATS], f"the splits {name!r}"
@@ -117,14 +131,15 @@ def _division(bags: Bags, classify: bool, random_state: int) -> tuple[NDArray[np
     return made, f"{REPEATS} × {folds} folds"
 
 
-def _losses(method: Any, bags: Bags, division: Any, classify: bool) -> NDArray[np.float64] | None:
-    trial = Trial(bags, transductive=True, classify=classify, believe=False)
+def scores_of(method: Any, bags: Bags, division: Any, metric: Metric) -> NDArray[np.float64] | None:
+    """Score of every fold; None where one fails."""
+    trial = Trial(bags, transductive=True, classify=metric.task == "classification", believe=False)
     pairs = visible_and_tested(bags, division)
-    metric = metrics_for("classification" if classify else "regression", ["accuracy" if classify else "rmse"])[0]
-    losses = []
-    for outcome, (_, tested) in zip(trial.run(method, pairs), pairs, strict=True):
-        if outcome.answer is None:
-            return None
-        value = outcome.answer.score(metric, bags.y[tested])[0]
-        losses.append(1 - value if classify else value)
-    return np.array(losses)
+    answers = [outcome.answer for outcome in trial.run(method, pairs)]
+    found = [a.score(metric, bags.y[tested])[0] for a, (_, tested) in zip(answers, pairs, strict=True) if a is not None]
+    return np.array(found) if len(found) == len(pairs) else None
+
+
+def _losses(method: Any, bags: Bags, division: Any, classify: bool) -> NDArray[np.float64] | None:
+    found = scores_of(method, bags, division, METRICS["accuracy" if classify else "rmse"])
+    return 1 - found if classify and found is not None else found
