@@ -29,6 +29,7 @@ _HOME = {
     "load": "baggraph.estimators._saving",
     "make": "baggraph.estimators.printed",
     "read": "baggraph.data.readers",
+    "report": "baggraph.report",
 }
 
 __all__ = sorted([*_HOME, "__version__"])
@@ -36,6 +37,7 @@ __all__ = sorted([*_HOME, "__version__"])
 if TYPE_CHECKING:
     from baggraph import datasets as datasets
     from baggraph import errors as errors
+    from baggraph import report as report
     from baggraph.data.bags import Bag as Bag
     from baggraph.data.bags import Bags as Bags
     from baggraph.data.graph import BagGraph as BagGraph
