@@ -96,16 +96,16 @@ def _targets(name: str, y: NDArray[Any]) -> list[Column | None]:
 
 
 def _beliefs(posterior: Posterior, coverage: float) -> list[Column | None]:
+    found: list[Column | None] = []
     if not posterior.is_classification:
-        found = []
         low, high = np.moveaxis(posterior.quantile([(1 - coverage) / 2, (1 + coverage) / 2]), -1, 0)
         for t in range(posterior.mean.shape[1]):
             after = f" {t}" if posterior.mean.shape[1] > 1 else ""
             found += [Column.counts(f"prediction{after}", posterior.mean[:, t])]
             found += [Column.counts(f"uncertainty{after}", (high - low)[:, t])]
-        return list(found)
+        return found
     shown = range(1, 2) if len(posterior.classes) == 2 else range(len(posterior.classes))
-    found = [Column.of("prediction", posterior.prediction.astype(str))]
+    found += [Column.of("prediction", posterior.prediction.astype(str))]
     found += [Column.counts(f"probability of {posterior.classes[c]}", posterior.mean[:, c]) for c in shown]
     found += [Column.counts("uncertainty (entropy)", posterior.entropy)]
     if len(posterior.draws) > 1:

@@ -185,7 +185,9 @@ def _trust(content: Content) -> str:
     trust, spread = content.trust, content.spread
     if trust.get("counts"):
         n, classes = trust["tested"], "accuracy" in trust
-        drawn = charts.reliability(*(np.array(trust[k]) for k in ("said", "came", "counts")), "Calibration")
+        drawn = charts.reliability(
+            np.array(trust["said"]), np.array(trust["came"]), np.array(trust["counts"]), "Calibration"
+        )
         what = "answers given with about that probability that were right" if classes else "values inside the interval"
         figures.append(
             _figure(drawn, f"Share of {what}, {n:,} bags whose labels the model did not see; whiskers hold 90 %.")
