@@ -194,6 +194,11 @@ class Bags:
 
     # ------------------------------------------------------------------ choosing
 
+    @property
+    def shape(self) -> tuple[int]:
+        """(B,): a sign to scikit-learn to divide bags as a whole, with ids and graph, and not one by one."""
+        return (len(self),)
+
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, str):
             if key not in self._place:
@@ -206,6 +211,8 @@ class Bags:
             return self._bag(int(key) % len(self))
         if isinstance(key, slice):
             return self._slice(*key.indices(len(self)))
+        if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:  # as scikit-learn asks
+            key = key[0]
         return self.take(key)
 
     def __contains__(self, bag_id: object) -> bool:

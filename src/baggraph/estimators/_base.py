@@ -329,7 +329,8 @@ class BagGraphEstimator(AbstractStacked, BaseEstimator):
             if not isinstance(value, int | float | np.number) or not 0 <= value < np.inf:
                 raise wrong(self, f"{name} from 0", repr(value), "change it")
         state = self.random_state
-        if state is not None and (not isinstance(state, int | np.integer | np.random.RandomState) or state is True):
+        number = isinstance(state, int | np.integer) and not isinstance(state, bool) and state >= 0
+        if not (state is None or number or isinstance(state, np.random.RandomState)):
             raise wrong(self, "random_state None or a whole number from 0", repr(state), "pass 0")
 
 

@@ -54,9 +54,9 @@ def _is_table(X: Any) -> bool:
 def with_labels(bags: Bags, y: Any, stage: str) -> Bags:
     """Bags whose labels are the given ones or, without, their own."""
     if y is not None:
-        flat = np.asarray(y, dtype=object) if isinstance(y, list | tuple) else y
-        if getattr(flat, "ndim", 1) == 1 and len(flat) != len(bags):
-            got = f"{len(flat)} labels for {len(bags)} bags"
+        y = y if hasattr(y, "__len__") else np.asarray(y)
+        if getattr(y, "ndim", 1) == 1 and len(y) != len(bags):
+            got = f"{len(y)} labels for {len(bags)} bags"
             raise InvalidBagsError(stage, expected="a label a bag", got=got, remedy="pass inconsistent lengths no more")
         bags = bags.replace(y=y)
     if bags.y is None:

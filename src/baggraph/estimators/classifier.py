@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from baggraph.baselines._input import class_codes
 from baggraph.data.bags import Bags
@@ -128,8 +126,7 @@ class BagGraphClassifier(ClassifierMixin, BagGraphEstimator):
         labelled = bags.labelled
         known = bags.y[labelled]
         if known.ndim == 2 and known.shape[1] == 1:
-            text = "y: expected labels of shape (bags,), got a column (bags, 1); pass y.ravel()"
-            warnings.warn(text, DataConversionWarning, stacklevel=4)
+            known = column_or_1d(known, warn=True)
         check_classification_targets(known if known.dtype.kind != "O" else known.astype(str))
         self.classes_, codes = class_codes(known, type(self).__name__)
         if self.classes_.dtype.kind == "f":  # whole numbers that became floats beside missing labels
