@@ -23,7 +23,9 @@ EPILOG = (
 
 
 def reproduce(
-    experiment: Annotated[str, typer.Argument(help="benchmark, text, election, rental, or all.")],
+    experiment: Annotated[
+        str, typer.Argument(help="benchmark, text, election, rental, all, or a recipe of yours (.toml).")
+    ],
     output: Annotated[
         Path, typer.Option("-o", "--output", help="Folder of the results; what it has is not computed again.")
     ],

@@ -65,13 +65,13 @@ def _grids(bags: Bags) -> dict[str, tuple[list[dict[str, Sequence[Any]]], int]]:
     return {
         "mi-SVM": (margin, 3),
         "MI-SVM": (margin, 3),
-        "MI-Kernel": (widths(1.0, 0.25, 4.0, C=[1.0, 10.0, 100.0]), 5),
+        "MI-Kernel": (widths(1.0, 0.25, 4.0, C=[1.0, 10.0, 100.0]), 10),
         "EM-DD": ([{"scaling": both}], 3),
-        "mi-Graph": (widths(1.0, 0.25, 4.0, C=[10.0, 100.0, 1000.0]), 5),
-        "MI-VLAD": ([{"scaling": both, "n_centers": [1, 2], "energy": [1.0, 0.85], "C": [1.0, 10.0]}], 5),
-        "mi-FV": ([{"scaling": both, "n_components": [1, 2], "energy": [0.95, 0.85], "C": [1.0, 10.0]}], 5),
+        "mi-Graph": (widths(1.0, 0.25, 4.0, C=[10.0, 100.0, 1000.0]), 10),
+        "MI-VLAD": ([{"scaling": both, "n_centers": [1, 2, 3], "energy": [1.0, 0.9], "C": [1.0, 10.0]}], 10),
+        "mi-FV": ([{"scaling": both, "n_components": [1, 2, 3], "energy": [0.9], "C": [1.0, 10.0]}], 10),
         "MILES": ([{"scaling": [minmax[0]], "gamma": [float(minmax[1])], "C": [1.0, 3.0]}], 5),
-        "summary SVM": (widths(1.0, 0.25, 4.0, C=[10.0, 1.0])[:1], 5),
+        "summary SVM": (widths(1.0, 0.25, 4.0, C=[10.0, 1.0])[:1], 10),
     }
 
 

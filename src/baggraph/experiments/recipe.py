@@ -113,6 +113,8 @@ class Recipe:
         What explains a printed number, by method or for all (``"*"``).
     deviations
         What is done otherwise than the paper says.
+    path
+        Where the recipe was read from.
     """
 
     name: str
@@ -138,6 +140,7 @@ class Recipe:
     comparable: str = ""
     explained: Mapping[str, str] = field(default_factory=dict)
     deviations: tuple[str, ...] = ()
+    path: str = ""
 
     def method(self, name: str) -> Method:
         """The row of this name."""
@@ -162,14 +165,15 @@ class Recipe:
         return found
 
 
-def read_recipe(path: Any) -> Recipe:
+@cache
+def read_recipe(path: Path) -> Recipe:
     """The recipe in a file, or one error that names everything that is wrong with it."""
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, tomllib.TOMLDecodeError) as error:
         remedy = "mend it"
         raise DataFileError("recipe", expected=f"TOML in {path.name}", got=str(error), remedy=remedy) from error
-    recipe = parse(Recipe, given, f"recipe {path.name}")
+    recipe = parse(Recipe, given | {"path": str(path)}, f"recipe {path.name}")
     problems = recipe.problems()
     if problems:
         got, remedy = "; ".join(problems), "mend all of these"
@@ -177,7 +181,6 @@ def read_recipe(path: Any) -> Recipe:
     return recipe
 
 
-@cache
 def recipes(paper: str = "pal2022") -> dict[str, Recipe]:
     """All recipes of a paper by name, in the order of its tables.
 
@@ -190,11 +193,13 @@ def recipes(paper: str = "pal2022") -> dict[str, Recipe]:
 
 
 def select(experiment: str, protocol: str | None = None, paper: str = "pal2022") -> list[Recipe]:
-    """Recipes of an experiment, or one by its name, or ``"all"``; of one protocol or of both.
+    """Recipes of an experiment, or one by its name or file, or ``"all"``; of one protocol or of both.
 
     >>> [recipe.name for recipe in select("benchmark", "sound")]
     ['benchmark']
     """
+    if experiment.endswith(".toml"):
+        return [read_recipe(Path(experiment).resolve())]
     known = recipes(paper)
     if protocol is not None and protocol not in PROTOCOLS:
         remedy = closest(protocol, PROTOCOLS)

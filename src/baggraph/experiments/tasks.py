@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -20,7 +21,7 @@ from baggraph.evaluation._provenance import provenance, rows_of
 from baggraph.evaluation._running import Outcome, Trial
 from baggraph.evaluation._tasks import task_of
 from baggraph.experiments.material import Material, load
-from baggraph.experiments.recipe import Method, Recipe, recipes
+from baggraph.experiments.recipe import Method, Recipe, read_recipe
 from baggraph.experiments.rows import estimator, metrics_of
 from baggraph.inference._device import chosen_device
 from baggraph.inference._sharing import sharing_base_models
@@ -35,6 +36,7 @@ Key = tuple[str, str, int, str]
 class Task:
     """Some methods of a recipe on one set, in some repeats."""
 
+    path: str
     recipe: str
     tier: str
     dataset: str
@@ -66,6 +68,7 @@ def plan(recipe: Recipe, tier: str, only: Collection[str] = (), repeats: int | N
     With ``only``, those that run one of these methods; with ``repeats``, at most so many.  Sets whose files can only be
     supplied by hand, and are not, are left out.
 
+    >>> from baggraph.experiments.recipe import recipes
     >>> [str(task) for task in plan(recipes()["benchmark"], "smoke", ["majority"])]
     ['benchmark, musk1, majority, repeat 0']
     """
@@ -79,7 +82,7 @@ def plan(recipe: Recipe, tier: str, only: Collection[str] = (), repeats: int | N
             if not only or set(only) & set(names):
                 for start in range(0, most, recipe.together):
                     numbers = tuple(range(start, min(start + recipe.together, most)))
-                    found.append(Task(recipe.name, tier, dataset, names, numbers))
+                    found.append(Task(recipe.path, recipe.name, tier, dataset, names, numbers))
     return sorted(found, key=lambda task: task.repeats[0])
 
 
@@ -93,7 +96,7 @@ def _groups(recipe: Recipe, wanted: tuple[str, ...] | None) -> list[tuple[str, .
 
 def keys(task: Task) -> set[Key]:
     """What the table must have for the task to be done: method, set, repeat and hash of the recipe."""
-    recipe = recipes()[task.recipe]
+    recipe = read_recipe(Path(task.path))
     hashes = {name: _hash(recipe, recipe.method(name), task) for name in task.methods}
     return {(name, task.dataset, repeat, origin) for name, origin in hashes.items() for repeat in task.repeats}
 
@@ -109,8 +112,8 @@ def _hash(recipe: Recipe, method: Method, task: Task) -> str:
 
 def perform(task: Task) -> Done:
     """Train and score the methods of a task."""
-    recipe = recipes()[task.recipe]
-    material = _material(task.recipe, task.dataset)
+    recipe = read_recipe(Path(task.path))
+    material = _material(task.path, task.dataset)
     rows: list[dict[str, Any]] = []
     predictions: list[pd.DataFrame] = []
     with sharing_base_models(), warnings.catch_warnings():
@@ -153,18 +156,18 @@ def _one(
 def _trial(task: Task, material: Material, bags: Any, kind: str, believe: bool) -> Trial:
     if material.sample:
         return Trial(bags, True, kind == "classification", believe)
-    return _lasting_trial(task.recipe, task.dataset, kind, believe)
+    return _lasting_trial(task.path, task.dataset, kind, believe)
 
 
 @lru_cache(maxsize=2)
-def _lasting_trial(recipe: str, dataset: str, kind: str, believe: bool) -> Trial:
+def _lasting_trial(path: str, dataset: str, kind: str, believe: bool) -> Trial:
     """Tables of pairs that it holds serve all repeats."""
-    return Trial(_material(recipe, dataset).bags, True, kind == "classification", believe)
+    return Trial(_material(path, dataset).bags, True, kind == "classification", believe)
 
 
 @lru_cache(maxsize=64)
-def _material(recipe: str, dataset: str) -> Material:
-    return load(recipes()[recipe], dataset)
+def _material(path: str, dataset: str) -> Material:
+    return load(read_recipe(Path(path)), dataset)
 
 
 def _made(recipe: Recipe, method: Method, task: Task, material: Material) -> Any:

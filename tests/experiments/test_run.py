@@ -1,0 +1,187 @@
+"""A run that is stopped, killed, doubled or spread over processes gives the table of an undisturbed one."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from baggraph import ResultTable
+from baggraph.experiments import tasks
+from baggraph.experiments.executors import Processes, Serial, executor
+from baggraph.experiments.ledger import Ledger
+from baggraph.experiments.recipe import Recipe, read_recipe
+from baggraph.experiments.run import Progress, results_folder, run
+from baggraph.experiments.tasks import Task, keys, plan
+
+SMALL = Path(__file__).parent / "small.toml"
+KEY = ["method", "dataset", "repeat", "fold", "metric"]
+PLAIN = [*KEY, "task", "seed", "value", "note", "setting", "n_train", "n_test", "recipe_sha256", "data_sha256"]
+
+
+@pytest.fixture(scope="module")
+def recipe() -> Recipe:
+    return read_recipe(SMALL)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(recipe: Recipe, tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+    return content(run([recipe], tmp_path_factory.mktemp("run"))["small"])
+
+
+def content(table: ResultTable) -> pd.DataFrame:
+    """What must be equal: everything but times and places."""
+    return table.frame()[PLAIN].sort_values(KEY).reset_index(drop=True)
+
+
+def start(folder: Path, *more: str) -> subprocess.Popen[bytes]:
+    command = [
+        sys.executable,
+        "-c",
+        "from baggraph.cli import main; main()",
+        "reproduce",
+        str(SMALL),
+        "-q",
+        "-o",
+        str(folder),
+        *more,
+    ]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def test_table_is_complete(undisturbed: pd.DataFrame) -> None:
+    assert len(undisturbed) == 4 * 8 * 3
+    assert undisturbed["value"].notna().all()
+    assert undisturbed.groupby("method")["seed"].nunique().to_dict() == {
+        "bag size": 1,
+        "majority": 1,
+        "rFF+pool": 8,
+        "rFF+pool, 3 draws": 8,
+    }
+
+
+def test_what_is_there_is_not_computed_again(recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = run([recipe], tmp_path, tier="smoke")["small"]
+    monkeypatch.setattr("baggraph.experiments.run.perform", lambda task: pytest.fail(f"again: {task}"))
+    assert run([recipe], tmp_path, tier="smoke")["small"] == first
+
+
+def test_interrupted_run_goes_on(
+    recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, undisturbed: pd.DataFrame
+) -> None:
+    done: list[Task] = []
+
+    def stops(task: Task) -> tasks.Done:
+        if len(done) == 5:
+            raise KeyboardInterrupt
+        done.append(task)
+        return tasks.perform(task)
+
+    monkeypatch.setattr("baggraph.experiments.run.perform", stops)
+    with pytest.raises(KeyboardInterrupt):
+        run([recipe], tmp_path)
+    monkeypatch.undo()
+    calls: list[Task] = []
+
+    def counts(task: Task) -> tasks.Done:
+        calls.append(task)
+        return tasks.perform(task)
+
+    monkeypatch.setattr("baggraph.experiments.run.perform", counts)
+    table = run([recipe], tmp_path)["small"]
+    assert len(calls) == len(plan(recipe, "short")) - 5
+    pd.testing.assert_frame_equal(content(table), undisturbed)
+
+
+def killed_and_resumed(folder: Path, recipe: Recipe, kills: int, *more: str) -> ResultTable:
+    chance = random.Random(kills)
+    for _ in range(kills):
+        process = start(folder, *more)
+        time.sleep(chance.uniform(0.5, 4.0))
+        process.kill()
+        process.wait()
+    assert start(folder, *more).wait(timeout=200) == 0
+    return ResultTable.read(results_folder(folder, "short", recipe))
+
+
+def test_killed_run_resumes(recipe: Recipe, tmp_path: Path, undisturbed: pd.DataFrame) -> None:
+    pd.testing.assert_frame_equal(content(killed_and_resumed(tmp_path, recipe, 2)), undisturbed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["serial", "processes"])
+def test_killed_twenty_times(recipe: Recipe, tmp_path: Path, undisturbed: pd.DataFrame, engine: str) -> None:
+    table = killed_and_resumed(tmp_path, recipe, 20, "--engine", engine)
+    pd.testing.assert_frame_equal(content(table), undisturbed)
+
+
+def test_two_processes_give_the_same_table(recipe: Recipe, tmp_path: Path, undisturbed: pd.DataFrame) -> None:
+    table = run([recipe], tmp_path, executor=Processes(2))["small"]
+    pd.testing.assert_frame_equal(content(table), undisturbed)
+
+
+def test_two_runners_share_a_folder(recipe: Recipe, tmp_path: Path, undisturbed: pd.DataFrame) -> None:
+    runners = [start(tmp_path), start(tmp_path)]
+    assert [runner.wait(timeout=200) for runner in runners] == [0, 0]
+    folder = results_folder(tmp_path, "short", recipe)
+    pd.testing.assert_frame_equal(content(ResultTable.read(folder)), undisturbed)
+    rows = sum(len(pd.read_parquet(path)) for path in folder.glob("*.parquet"))
+    assert rows == len(undisturbed)  # no task was done twice
+
+
+def test_lock_ends_with_its_holder(recipe: Recipe, tmp_path: Path) -> None:
+    task = plan(recipe, "smoke")[0]
+    one, other = Ledger(tmp_path), Ledger(tmp_path)
+    assert one.claim(task)
+    assert not other.claim(task)
+    one.release(task)
+    assert other.claim(task)
+
+
+def test_ledger_sees_what_others_write(recipe: Recipe, tmp_path: Path) -> None:
+    task = plan(recipe, "smoke")[0]
+    one, other = Ledger(tmp_path), Ledger(tmp_path)
+    assert not other.has(keys(task))
+    assert one.claim(task)
+    one.enter(task, tasks.perform(task))
+    assert other.has(keys(task))
+
+
+def test_failed_tasks_keep_their_traceback(recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from baggraph.baselines import MajorityClassifier
+
+    def fails(*_: object) -> None:
+        raise RuntimeError("no luck")
+
+    monkeypatch.setattr(MajorityClassifier, "fit", fails)
+    table = run([recipe], tmp_path, tier="smoke", only=["majority"])["small"]
+    assert len(table.failed) == len(table) == 6
+    assert "no luck" in table.failed.names("error")[0]
+
+
+def test_progress_knows_the_time_left(recipe: Recipe, tmp_path: Path) -> None:
+    seen: list[tuple[int, float]] = []
+    run([recipe], tmp_path, tier="smoke", progress=lambda state: seen.append((state.done, state.seconds_left)))
+    assert [done for done, _ in seen] == list(range(1, 7))
+    assert seen[0][1] > 0
+    assert seen[-1][1] == 0
+
+
+def test_progress_weighs_kinds_of_tasks(recipe: Recipe) -> None:
+    slow, quick = (task for task in plan(recipe, "smoke") if task.repeats == (0,) and task.methods[0] != "majority")
+    state = Progress(4, _left=[slow, slow])
+    state._seconds = {slow.kind: [10.0], quick.kind: [1.0]}
+    state.begun = time.monotonic() - 11
+    assert state.seconds_left == pytest.approx(20, rel=0.01)
+
+
+def test_executors_by_name() -> None:
+    assert executor("serial") == Serial()
+    assert executor("processes", 3) == Processes(3)
+    with pytest.raises(ValueError, match="did you mean 'processes'"):
+        executor("process")
