@@ -8,7 +8,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from baggraph import baselines
+from baggraph import baselines, datasets
 from baggraph.errors import ParameterError, closest
 from baggraph.estimators.classifier import BagGraphClassifier
 from baggraph.estimators.regressor import BagGraphRegressor
@@ -136,9 +136,18 @@ def make(name: str, *, dataset: str | None = None, **parameters: Any) -> BaseEst
     baggraph.errors.ParameterError: make: expected the printed name of an algorithm, got 'Deep Set'; did you mean
     'Deep Sets'?
     """
+    if dataset is not None and not any(_is_called(known, dataset) for known in datasets.names()):
+        remedy = closest(str(dataset), datasets.names())
+        raise ParameterError("make", expected="the name of a data set, or none", got=repr(dataset), remedy=remedy)
     if name in _MAKERS:
         return _MAKERS[name](dataset).set_params(**parameters)
     if name not in baselines.printed_names():
         remedy = closest(name, algorithms())
         raise ParameterError("make", expected="the printed name of an algorithm", got=repr(name), remedy=remedy)
     return baselines.make(name, **parameters)
+
+
+def _is_called(known: str, name: str) -> bool:
+    """Whether a data set has this name, in full or without its family, or is one of this family."""
+    family, _, member = known.partition("/")
+    return name in (known, family, member)
