@@ -191,6 +191,65 @@ def to_pyg(bags: Bags) -> list[Any]:
     return result
 
 
+def from_pyg(items: Sequence[Any], **more: Any) -> Bags:
+    """See :meth:`Bags.from_pyg`."""
+    ids = [getattr(item, "bag_id", None) for item in items]
+    labels = [getattr(item, "y", None) for item in items]
+    named = {} if any(name is None for name in ids) else {"ids": ids}
+    return from_list([_array(item.x) for item in items], _labels(labels), **named, **more)
+
+
+def to_torchmil(bags: Bags) -> list[dict[str, torch.Tensor]]:
+    """See :meth:`Bags.to_torchmil`."""
+    import torch
+
+    y, _ = encode_classes(bags.y)
+    found = []
+    for position, bag in enumerate(bags):
+        item = {"X": torch.tensor(np.asarray(bag))}
+        if y is not None:
+            item["Y"] = torch.tensor(y[position])
+        if bag.instance_y is not None:
+            item["y_inst"] = torch.tensor(bag.instance_y)
+        rows = slice(int(bags.offsets[position]), int(bags.offsets[position + 1]))
+        if "coords" in bags.instance_info:
+            item["coords"] = torch.tensor(bags.instance_info["coords"][rows])
+        found.append(item)
+    return found
+
+
+def from_torchmil(items: Sequence[Any], **more: Any) -> Bags:
+    """See :meth:`Bags.from_torchmil`."""
+    keys = [set(item.keys()) for item in items]
+    for position, found in enumerate(keys):
+        if "X" not in found or found != keys[0]:
+            got = f"{', '.join(sorted(found))} in item {position}"
+            raise _wrong("X, and the same keys in every item", got, "give all items the same keys")
+    given = dict(more)
+    for key, name in (("y_inst", "instance_y"), ("coords", "coords")):
+        if keys and key in keys[0]:
+            values = np.concatenate([_array(item[key]) for item in items])
+            if name == "coords":  # of instances; those of bags are passed by name
+                given["instance_info"] = {"coords": values, **given.get("instance_info", {})}
+            else:
+                given.setdefault(name, values.reshape(len(values)))
+    labels = [item["Y"] for item in items] if keys and "Y" in keys[0] else [None]
+    return from_list([_array(item["X"]) for item in items], _labels(labels), **given)
+
+
+def _array(values: Any) -> Any:
+    """A tensor, on whatever device, as an array."""
+    return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
+
+
+def _labels(labels: list[Any]) -> Any:
+    """One label a bag, None where no bag has any; single ones lose the axis that their containers give them."""
+    if any(label is None for label in labels):
+        return None
+    rows = np.stack([_array(label).reshape(-1) for label in labels])
+    return rows[:, 0] if rows.shape[1] == 1 else rows
+
+
 def graph_to_pyg(graph: BagGraph) -> Any:
     """See :meth:`BagGraph.to_pyg`."""
     Data = _pyg_data()

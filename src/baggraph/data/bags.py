@@ -357,6 +357,33 @@ class Bags:
 
         return to_pyg(self)
 
+    @classmethod
+    def from_pyg(cls, items: Sequence[Any], **more: Any) -> Bags:
+        """Bags from one ``torch_geometric.data.Data`` a bag: ``x``, and ``y`` and ``bag_id`` where all have them."""
+        from baggraph.data._convert import from_pyg
+
+        return from_pyg(items, **more)
+
+    def to_torchmil(self) -> list[dict[str, Any]]:
+        """One dictionary of tensors a bag, as torchmil collates them: ``X``, ``Y``, and ``y_inst`` and ``coords``.
+
+        Text labels become codes, and coordinates are those of instances: ``instance_info["coords"]``.
+        """
+        from baggraph.data._convert import to_torchmil
+
+        return to_torchmil(self)
+
+    @classmethod
+    def from_torchmil(cls, items: Sequence[Any], **more: Any) -> Bags:
+        """Bags from one dictionary of tensors a bag, such as the items of a torchmil dataset.
+
+        >>> Bags.from_torchmil([{"X": np.zeros((2, 3)), "Y": 1}, {"X": np.ones((1, 3)), "Y": 0}]).y.tolist()
+        [1, 0]
+        """
+        from baggraph.data._convert import from_torchmil
+
+        return from_torchmil(items, **more)
+
     # ------------------------------------------------------------------ comparing and showing
 
     def __eq__(self, other: object) -> bool:
