@@ -22,6 +22,7 @@ _HOME = {
     "Posterior": "baggraph.data.posterior",
     "ResultTable": "baggraph.data.results",
     "audit": "baggraph.evaluation.audit",
+    "compare": "baggraph.evaluation.compare",
     "cross_validate": "baggraph.evaluation.cross_validate",
     "algorithms": "baggraph.estimators.printed",
     "datasets": "baggraph.datasets",
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from baggraph.estimators.printed import make as make
     from baggraph.estimators.regressor import BagGraphRegressor as BagGraphRegressor
     from baggraph.evaluation.audit import audit as audit
+    from baggraph.evaluation.compare import compare as compare
     from baggraph.evaluation.cross_validate import cross_validate as cross_validate
     from baggraph.graphs.learned import LearnedGraph as LearnedGraph
 
