@@ -23,6 +23,7 @@ __all__ = [
     "InvalidBagsError",
     "InvalidGraphError",
     "MissingDependencyError",
+    "NotConvergedWarning",
     "ParameterError",
     "UnknownParameterError",
     "closest",
@@ -75,6 +76,10 @@ class MissingDependencyError(BagError, ImportError):
 
 class BagWarning(UserWarning):
     """Something that works but is probably not what was meant."""
+
+
+class NotConvergedWarning(BagWarning):
+    """A fit or a graph that did not get as far as was asked; the result is there, and less sure."""
 
 
 def _rebuild(kind: type[BagError], stage: str, expected: str, got: str, remedy: str) -> BagError:

@@ -10,7 +10,7 @@ __all__ = ["main"]
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and leave with an exit code that means something.
 
-    0 fine; 1 interrupted, or a bug of ours; 2 wrong usage; 3 data that cannot be read, fetched or trusted.
+    0 fine, 1 a bug of ours, 2 wrong usage, 3 data that cannot be read, fetched or trusted, 4 not converged, 5 stopped.
     """
     from baggraph.cli._app import run
 

@@ -7,11 +7,13 @@ from typing import Annotated
 import typer
 
 from baggraph import __version__
-from baggraph.cli import datasets, demo, graph, reproduce
+from baggraph.cli import audit, datasets, demo, fit, graph, predict, report, reproduce
 from baggraph.cli._console import complain
 from baggraph.errors import BagError, ParameterError
 
-EPILOG = "Exit codes: 0 fine, 2 wrong usage, 3 data that cannot be read, fetched or trusted."
+EPILOG = (
+    "Exit codes: 0 fine, 2 wrong usage, 3 data that cannot be read, fetched or trusted, 4 not converged, 5 interrupted."
+)
 
 app = typer.Typer(
     help="Multiple-instance learning when bags are related to one another.",
@@ -22,8 +24,12 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(datasets.app, name="datasets")
+app.command("audit", epilog=audit.EPILOG)(audit.audit)
 app.command("demo", epilog="Example:  baggraph demo")(demo.demo)
+app.command("fit", epilog=fit.EPILOG)(fit.fit)
 app.command("graph", epilog=graph.EPILOG)(graph.graph)
+app.command("predict", epilog=predict.EPILOG)(predict.predict)
+app.command("report", epilog=report.EPILOG)(report.report)
 app.command("reproduce", epilog=reproduce.EPILOG)(reproduce.reproduce)
 
 

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
+import typer
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
 from rich.table import Table
 from rich.text import Text
 
@@ -22,6 +36,16 @@ def complain(text: str) -> None:
     err.print(Text.assemble(("error ", "red"), text))
 
 
+def print_json(facts: Any) -> None:
+    """JSON to standard output, uncoloured and whole."""
+    typer.echo(json.dumps(facts, indent=2, ensure_ascii=False))
+
+
+def warn(text: str) -> None:
+    """One line of warning."""
+    err.print(Text.assemble(("warning ", "yellow"), text))
+
+
 def table(title: str, columns: list[str], rows: list[list[str]], *, right: int = 1) -> None:
     """A table whose columns from number ``right`` on are aligned to the right."""
     shown = Table(title=title or None, title_justify="left", box=None, pad_edge=False, padding=(0, 1, 0, 0))
@@ -30,6 +54,29 @@ def table(title: str, columns: list[str], rows: list[list[str]], *, right: int =
     for row in rows:
         shown.add_row(*row)
     out.print(shown)
+
+
+@contextmanager
+def work_progress(*, quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
+    """A bar a phase with rate and time left, on a terminal only; called as ``(phase, done, total)``."""
+    columns = (TextColumn("{task.description:<12}"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
+    with Progress(*columns, console=err, transient=True, disable=quiet or not err.is_terminal) as progress:
+        tasks: dict[str, TaskID] = {}
+
+        def report(phase: str, done: int, total: int) -> None:
+            if phase not in tasks:
+                tasks[phase] = progress.add_task(phase, total=total)
+            progress.update(tasks[phase], completed=done, total=total)
+
+        yield report
+
+
+class _Rate(ProgressColumn):
+    """Steps a second."""
+
+    def render(self, task: Task) -> Text:
+        """As text."""
+        return Text("" if task.speed is None else f"{task.speed:,.0f}/s")
 
 
 @contextmanager

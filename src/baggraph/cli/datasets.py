@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from baggraph.cli._console import download_progress, err, out, table
+from baggraph.cli._console import download_progress, err, out, print_json, table
 
 app = typer.Typer(help="List data sets, show their cards, fetch them.", no_args_is_help=True)
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
@@ -104,11 +103,6 @@ def check(
     absent = len(datasets.names()) - len(chosen)
     if names is None and absent:
         err.print(f"{absent} sets were not checked, as their files are not here: baggraph datasets list")
-
-
-def print_json(facts: Any) -> None:
-    """JSON to standard output, uncoloured and whole."""
-    typer.echo(json.dumps(facts, indent=2, ensure_ascii=False))
 
 
 def _sizes(card: Any) -> list[str]:

@@ -13,7 +13,7 @@ import torch
 
 from baggraph.data._columns import canonical_ids
 from baggraph.data.graph import BagGraph
-from baggraph.errors import BagWarning, InvalidGraphError, ParameterError, closest
+from baggraph.errors import InvalidGraphError, NotConvergedWarning, ParameterError, closest
 from baggraph.graphs import _certify
 from baggraph.graphs._attach import OneNodeRule
 from baggraph.graphs._many import GraphStack, fit_stack
@@ -247,7 +247,7 @@ class LearnedGraph:
             f"learned graph: expected a relative gap of {self.tol:g}, got {self.relative_gap_:.2g} after "
             f"{self.n_iter_} iterations; {remedy}"
         )
-        warnings.warn(text, BagWarning, stacklevel=4)
+        warnings.warn(text, NotConvergedWarning, stacklevel=4)
 
     # ------------------------------------------------------------------ using
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from baggraph.data.bags import Bags
 from baggraph.data.graph import BagGraph
-from baggraph.errors import BagWarning, InvalidBagsError, ParameterError, closest, name_some
+from baggraph.errors import InvalidBagsError, NotConvergedWarning, ParameterError, closest, name_some
 from baggraph.inference._device import chosen_device
 from baggraph.inference._members import Layout, refuse_other_bags, refuse_running_statistics, start
 from baggraph.inference._program import PRECISIONS, Program, Settings, member_bytes
@@ -274,7 +274,7 @@ def _tell_diverged(fit: StackFit) -> None:
     if fit.diverged.any():
         members = name_some(np.flatnonzero(fit.diverged).tolist())
         text = f"stack: expected finite parameters, got NaN in members {members}; lower lr, or set clip, for these"
-        warnings.warn(text, BagWarning, stacklevel=3)
+        warnings.warn(text, NotConvergedWarning, stacklevel=3)
 
 
 def _parameter(expected: str, got: str, remedy: str) -> ParameterError:
