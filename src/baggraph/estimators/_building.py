@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import torch
 from torch import nn
 
 from baggraph.data.bags import Bags
@@ -33,13 +34,16 @@ def build_network(estimator: Any, n_features: int, loss: AbstractLoss) -> Networ
         if options or estimator.pooling is not None:
             got = "a module beside pooling or encoder_options"
             raise wrong(estimator, "options only for an encoder by name", got, "configure the module itself")
-        return Network(copy.deepcopy(given), _head(estimator, given, loss))
+        own = copy.deepcopy(given)
+        return Network(own, _head(estimator, _level_widths(estimator, own, n_features), loss))
     if estimator.pooling is not None:
         options["pooling"] = estimator.pooling
     if given == "mi-net":
         options["n_outputs"] = loss.n_outputs
     made = _called(estimator, encoder, given, n_features, **options)
-    return Network(made, PassHead() if given == "mi-net" else _head(estimator, made, loss))
+    return Network(
+        made, PassHead() if given == "mi-net" else _head(estimator, _level_widths(estimator, made, n_features), loss)
+    )
 
 
 def _called(estimator: Any, make: Callable[..., nn.Module], name: Any, n_features: int, **options: Any) -> nn.Module:
@@ -51,11 +55,25 @@ def _called(estimator: Any, make: Callable[..., nn.Module], name: Any, n_feature
         raise wrong(estimator, f"options of {name!r}", str(error), "look at its page in the reference") from error
 
 
-def _head(estimator: Any, made: nn.Module, loss: AbstractLoss) -> Head:
-    widths = getattr(made, "level_widths", None)
-    if not widths:
-        got = f"none on {type(made).__name__}"
-        raise wrong(estimator, "an encoder with level_widths, a tuple that sums to its width", got, "add it")
+def _level_widths(estimator: Any, given: nn.Module, n_features: int) -> tuple[int, ...]:
+    """Widths of the levels of an encoder; one that does not tell them has one level, as wide as two empty bags show."""
+    told = getattr(given, "level_widths", None)
+    if told:
+        return tuple(told)
+    device, floats = next(((p.device, p.dtype) for p in given.parameters()), (torch.device("cpu"), torch.float32))
+    block, offsets = torch.zeros(2, n_features, device=device, dtype=floats), torch.arange(3, device=device)
+    expected = f"an encoder from instances (N, {n_features}) and offsets (B + 1) to one row a bag (B, h)"
+    try:
+        with torch.no_grad():
+            shape = tuple(copy.deepcopy(given).eval()(block, offsets).shape)
+    except Exception as error:  # whatever a module of the user raises
+        raise wrong(estimator, expected, f"{type(error).__name__}: {error}", "call it on two small bags") from error
+    if len(shape) != 2 or shape[0] != 2:
+        raise wrong(estimator, expected, f"shape {shape} for two bags", "pool the instances of every bag")
+    return (shape[1],)
+
+
+def _head(estimator: Any, widths: tuple[int, ...], loss: AbstractLoss) -> Head:
     return Head(widths, loss.n_outputs, dropout=estimator.dropout, hidden=tuple(estimator.hidden))
 
 
