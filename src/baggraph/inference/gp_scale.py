@@ -1,0 +1,116 @@
+"""Scales on which targets are fitted, chosen by marginal likelihood, and the way back to a posterior."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit, ndtri
+
+from baggraph.data.posterior import Posterior
+from baggraph.errors import InvalidBagsError, ParameterError, closest
+
+__all__ = ["TRANSFORMS", "Scale", "fitting_transforms", "to_posterior"]
+
+Array = NDArray[np.float64]
+TRANSFORMS = ("none", "log", "logit")
+DRAWS = 32
+CARRIED = 0.95  # share of the signal's variance that is told by the draws; the rest makes their density smooth
+NODES, MASSES = np.polynomial.hermite_e.hermegauss(15)
+LEAST = 1e-12  # of the squared spread of the targets: no variance is smaller
+
+
+@dataclass(frozen=True)
+class Scale:
+    """``z = (T(y) - center) / spread``, column by column.
+
+    >>> scale = Scale.of("log", np.array([[1.0], [np.e**2]]))
+    >>> scale.forward(np.array([[np.e]])).tolist()
+    [[0.0]]
+    """
+
+    transform: str
+    center: Array
+    spread: Array
+
+    @classmethod
+    def of(cls, transform: str, targets: Array) -> Scale:
+        """From the targets (n, t) that are visible."""
+        values = _transformed(transform, targets)
+        spread = values.std(axis=0)
+        return cls(transform, values.mean(axis=0), np.where(spread > 0, spread, 1.0))
+
+    def forward(self, targets: Array) -> Array:
+        """Targets as a process sees them."""
+        return np.asarray((_transformed(self.transform, targets) - self.center) / self.spread)
+
+    def log_jacobian(self, targets: Array) -> float:
+        """``sum log |dz / dy|``: added to the log density of z, it gives that of y."""
+        slopes = {"none": np.zeros_like, "log": lambda y: -np.log(y), "logit": lambda y: -np.log(y) - np.log1p(-y)}
+        each = slopes[self.transform](targets) - np.log(self.spread)
+        return float(each.sum())
+
+
+def _transformed(transform: str, targets: Array) -> Array:
+    if transform == "none":
+        return targets
+    inside = targets > 0 if transform == "log" else (targets > 0) & (targets < 1)
+    if not inside.all():
+        expected = "targets above 0" if transform == "log" else "shares above 0 and below 1"
+        got = f"{targets[~inside].flat[0]:g}"
+        remedy = 'pass transform="none", or move targets off the border'
+        raise InvalidBagsError("gaussian process", expected=expected, got=got, remedy=remedy)
+    return np.log(targets) if transform == "log" else logit(targets)
+
+
+def fitting_transforms(asked: str, targets: Array) -> tuple[str, ...]:
+    """The transforms to choose from: the one asked for, or with ``"auto"`` all that the targets allow.
+
+    >>> fitting_transforms("auto", np.array([[0.2], [0.7]])), fitting_transforms("auto", np.array([[-1.0]]))
+    (('none', 'log', 'logit'), ('none',))
+    """
+    if asked != "auto":
+        if asked not in TRANSFORMS:
+            remedy = closest(str(asked), (*TRANSFORMS, "auto"))
+            raise ParameterError("gaussian process", expected="a transform", got=repr(asked), remedy=remedy)
+        return (asked,)
+    above, below = bool((targets > 0).all()), bool((targets < 1).all())
+    return ("none", *(("log",) if above else ()), *(("logit",) if above and below else ()))
+
+
+def to_posterior(mean: Array, signal: Array, noise: Array, scale: Scale, ids: Any) -> Posterior:
+    """Signal mean (B, t), its variance (B,) and that of the noise (B,) as draws of the target with its noise.
+
+    Draws are the conditional means of the signal in DRAWS ranges of equal probability, bag by bag: stratified, not
+    joint over bags.  Without a transform, the mean and the variance of the posterior are those of the process to
+    rounding; through one, those of every draw are integrated by Gauss-Hermite quadrature, and its noise is then taken
+    as normal, which it nearly is while the noise is below a third or so on the scale of the transform.
+    """
+    center = mean * scale.spread + scale.center
+    spread = np.sqrt(signal)[:, None] * scale.spread
+    draws = center + np.sqrt(CARRIED) * spread * _strata()[:, None, None]
+    inner = (1 - CARRIED) * spread**2 + noise[:, None] * scale.spread**2
+    variance = np.maximum(np.broadcast_to(inner, draws.shape), LEAST * scale.spread**2)
+    if scale.transform != "none":
+        back = np.exp if scale.transform == "log" else expit
+        first, second = np.zeros_like(draws), np.zeros_like(draws)
+        for node, mass in zip(NODES, MASSES / MASSES.sum(), strict=True):
+            value = back(draws + np.sqrt(variance) * node)
+            first += mass * value
+            second += mass * value**2
+        draws, variance = first, np.maximum(second - first**2, LEAST * first**2)
+    return Posterior(draws, ids, None, variance)
+
+
+def _strata() -> Array:
+    """Means of the standard normal law in ranges of equal probability, brought to variance one.
+
+    >>> round(float((_strata() ** 2).mean()), 12), round(abs(float(_strata().mean())), 12)
+    (1.0, 0.0)
+    """
+    edges = ndtri(np.arange(1, DRAWS) / DRAWS)
+    density = np.concatenate([[0.0], np.exp(-0.5 * edges**2) / np.sqrt(2 * np.pi), [0.0]])
+    found = -np.diff(density) * DRAWS
+    return np.asarray(found / np.sqrt((found**2).mean()))
