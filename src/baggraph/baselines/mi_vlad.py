@@ -64,7 +64,7 @@ class VladSVM(CodebookSVM):
 
     def _learn_book(self, rows: Matrix) -> Matrix:
         self._refuse_few(self.n_centers, rows)
-        return KMeans(self.n_centers, n_init=3, random_state=self.random_state).fit(rows).cluster_centers_
+        return KMeans(self.n_centers, n_init=10, random_state=self.random_state).fit(rows).cluster_centers_
 
     def _encode(self, book: Matrix, rows: Matrix, offsets: Index) -> Matrix:
         return residuals(rows, offsets, book)
