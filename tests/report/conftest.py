@@ -33,7 +33,16 @@ def a_model(bags, hidden=3, classes=(0, 1)):
 
 def scores():
     rows = [
-        {"method": m, "dataset": "d", "metric": "accuracy", "repeat": r, "fold": f, "value": v + (r + f) / 100}
+        {
+            "method": m,
+            "dataset": "d",
+            "metric": "accuracy",
+            "repeat": r,
+            "fold": f,
+            "value": v + (r + f) / 100,
+            "n_train": 20,
+            "n_test": 10,
+        }
         for m, v in (("majority", 0.5), (HOSTILE, 0.9))
         for r in range(2)
         for f in range(3)

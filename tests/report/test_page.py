@@ -89,7 +89,7 @@ def test_the_summary_counts_what_the_model_did_not_see(page, made):
 def test_findings_come_first_when_they_are_grave(page, made):
     grave = Finding("BG201", "serious", "0.99", "it leaks", "drop it")
     text = page(made.scores(), audit=Audit("x", (grave,)))
-    assert text.index("Read this first") < text.index("Best of 2 methods")
+    assert text.index("Read this first") < text.index("leads by accuracy")
     assert "nothing above a note" in page(made.scores(), audit=Audit("x", (Finding("BG401", "note", "a", "b", "c"),)))
     assert "Nothing was found" in page(made.scores(), audit=Audit("x", ()))
 

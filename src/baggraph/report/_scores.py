@@ -3,51 +3,84 @@
 from __future__ import annotations
 
 from html import escape
+from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from baggraph.data.results import ResultTable
+from baggraph.errors import BagError
+from baggraph.evaluation.compare import Comparison, compare
 from baggraph.evaluation.metrics import METRICS
 from baggraph.report import _charts as charts
 from baggraph.report._pieces import html_table
 
 LEADING = ("accuracy", "rmse")
-OTHERS = ("auc", "balanced_accuracy", "nll", "ece", "mae", "mape", "nd", "r2", "coverage")
 
 
 def leading_metric(table: ResultTable) -> str:
-    """The metric that a page speaks of first."""
+    """The metric that a page speaks of first: accuracy or RMSE, or else the first of which more or less is better."""
     present = table.names("metric")
-    return next((name for name in (*LEADING, *OTHERS) if name in present), present[0])
+    ordered = [name for name in present if name in METRICS and METRICS[name].larger_is_better is not None]
+    return str(next((name for name in (*LEADING, *ordered) if name in present), present[0]))
 
 
 def leading_sentence(table: ResultTable) -> str:
-    """Who leads, and whether the lead is more than the spread.
+    """Who leads, and whether the lead is more than chance would give.
 
-    >>> rows = [{"method": m, "dataset": "d", "metric": "accuracy", "repeat": r, "value": v + r / 100}
-    ...         for m, v in (("a", 0.5), ("b", 0.9)) for r in range(3)]
+    >>> rows = [{"method": m, "dataset": "d", "metric": "accuracy", "fold": f, "value": v + f / 100, "n_train": 90,
+    ...          "n_test": 10} for m, v in (("a", 0.5), ("b", 0.9)) for f in range(5)]
     >>> leading_sentence(ResultTable.from_rows(rows))
-    'Best of 2 methods by accuracy on d: b, 91.0 % (a, the next, 51.0 %).'
+    'On d, b leads by accuracy with 92.0 %; the next is a with 52.0 %, and the difference is more than chance.'
     """
     metric = leading_metric(table)
-    summary = table.summary(metric)
+    found = _compared(table, metric)
     told = []
     for dataset in table.names("dataset"):
-        found = _ordered(summary.loc[dataset], metric)
-        if found.empty:
+        means = _ordered(table, dataset, metric)["mean"]
+        if means.empty:
             continue
-        best = f"{found.index[0]}, {_worded(found['mean'].iloc[0], metric)}"
-        if len(found) > 1:
-            best += f" ({found.index[1]}, the next, {_worded(found['mean'].iloc[1], metric)})"
-        told.append(f"Best of {len(found)} methods by {metric} on {dataset}: {best}.")
+        text = f"On {dataset}, {means.index[0]} leads by {metric} with {_worded(means.iloc[0], metric)}"
+        if len(means) > 1:
+            text += f"; the next is {means.index[1]} with {_worded(means.iloc[1], metric)}"
+            text += _verdict(found, dataset, str(means.index[0]), str(means.index[1]))
+        told.append(text + ".")
     return " ".join(told)
 
 
-def _ordered(found: pd.DataFrame, metric: str) -> pd.DataFrame:
-    known = found[found["mean"].notna()]
+def _compared(table: ResultTable, metric: str) -> Comparison | None:
+    """Tests in pairs; None where there are no pairs of folds: one method, one fold, a metric without a better."""
+    try:
+        return compare(table, metric)
+    except BagError:
+        return None
+
+
+def _verdict(found: Comparison | None, dataset: str, best: str, second: str) -> str:
+    row = None if found is None else _difference(found, dataset, best, second)
+    if row is None or pd.isna(p := row["p_holm"]):
+        return ""
+    return ", and the difference is more than chance" if p < 0.05 else ", and chance may explain the difference"
+
+
+def _difference(found: Comparison, dataset: str, one: str, other: str) -> dict[Any, Any] | None:
+    """The row of a pair, with the sign of ``one`` less ``other``."""
+    for row in found.differences.reset_index().to_dict("records"):
+        if row["dataset"] != dataset or {row["method"], row["other"]} != {one, other}:
+            continue
+        if row["method"] == one:
+            return row
+        return {**row, "difference": -row["difference"], "low": -row["high"], "high": -row["low"]}
+    return None
+
+
+def _ordered(table: ResultTable, dataset: str, metric: str) -> pd.DataFrame:
+    """Methods of one data set from best to worst."""
+    chosen = table.filter(dataset=dataset)
+    if metric not in chosen.names("metric"):
+        return pd.DataFrame({"mean": []})
+    found = pd.DataFrame(chosen.summary(metric).loc[dataset])
     ascending = metric in METRICS and not METRICS[metric].larger_is_better
-    return known.sort_values("mean", ascending=ascending, kind="stable")
+    return found.dropna(subset=["mean"]).sort_values("mean", ascending=ascending, kind="stable")
 
 
 def _worded(value: float, metric: str) -> str:
@@ -55,26 +88,60 @@ def _worded(value: float, metric: str) -> str:
 
 
 def comparison(table: ResultTable) -> str:
-    """A table and a picture a data set, methods from best to worst."""
+    """A picture and two tables a data set; ranks over several."""
     metric = leading_metric(table)
-    more = [name for name in OTHERS if name in table.names("metric") and name != metric]
-    parts = []
-    for dataset in table.names("dataset"):
-        found = _ordered(table.filter(dataset=dataset).summary(metric).loc[dataset], metric)
-        spread = found["sd_splits"].fillna(0.0)
-        chart = [(str(n), m, m - s, m + s) for n, m, s in zip(found.index, found["mean"], spread, strict=True)]
-        extra = {name: table.filter(dataset=dataset).summary(name).loc[dataset]["mean"] for name in more}
+    found = _compared(table, metric)
+    parts = [part for dataset in table.names("dataset") for part in _of_one_set(table, str(dataset), metric, found)]
+    if found is not None and found.friedman is not None:
+        parts.append("<h3>Over all data sets</h3>")
         rows = [
-            [str(name), f"{row['mean']:.4g}", f"{row['sd_splits']:.2g}", f"{row['sd_repeats']:.2g}", f"{row['n']:.0f}"]
-            + [f"{extra[m].get(name, np.nan):.4g}" for m in more]
-            for name, row in found.iterrows()
+            [str(name), f"{row['mean_rank']:.2f}", f"{row['median_rank']:.1f}"] for name, row in found.ranks.iterrows()
         ]
-        parts.append(f"<h3>{escape(str(dataset))}</h3>")
-        parts.append(
-            charts.intervals(
-                chart, f"{metric} of methods on {dataset}", f"{metric}, with its standard deviation over splits"
-            )
-        )
-        head = ["method", metric, "sd over splits", "sd over repeats", "splits", *more]
-        parts.append(html_table(head, rows, f"Means over splits, {dataset}", right=1))
+        parts.append(html_table(["method", "mean rank", "median rank"], rows, "Ranks, 1 the best", right=1))
+        parts.append(f"<p>Friedman's test: p = {found.friedman.p:.2g}.</p>")
     return "\n".join(parts)
+
+
+def _of_one_set(table: ResultTable, dataset: str, metric: str, found: Comparison | None) -> list[str]:
+    ordered = _ordered(table, dataset, metric)
+    if ordered.empty:
+        return []
+    bounds = _bounds(found, dataset)
+    chart = [(str(n), float(m), *bounds.get(str(n), (float(m), float(m)))) for n, m in ordered["mean"].items()]
+    best = str(ordered.index[0])
+    more = [name for name in table.filter(dataset=dataset).names("metric") if name != metric]
+    means = {name: table.filter(dataset=dataset).summary(name).loc[dataset]["mean"] for name in more}
+    rows = [
+        [str(name), _number(row["mean"]), _number(row["sd_splits"]), f"{row['n']:.0f}"]
+        + _behind(found, dataset, best, str(name))
+        + [_number(means[m].get(name)) for m in more]
+        for name, row in ordered.iterrows()
+    ]
+    head = ["method", metric, "sd over splits", "splits", "behind the best", "p (Holm)", *more]
+    picture = charts.intervals(chart, f"{metric} of methods on {dataset}", f"{metric}, with its 95 % interval")
+    why = "Intervals and t-tests are corrected for the training bags that folds share, p-values also for all pairs."
+    why = "" if found is None else f'<p class="quiet">{why}</p>'
+    return [
+        f"<h3>{escape(dataset)}</h3>",
+        picture,
+        html_table(head, rows, f"Means over splits, {dataset}", right=1),
+        why,
+    ]
+
+
+def _bounds(found: Comparison | None, dataset: str) -> dict[str, tuple[float, float]]:
+    if found is None:
+        return {}
+    rows = found.scores.reset_index().to_dict("records")
+    return {str(row["method"]): (row["low"], row["high"]) for row in rows if row["dataset"] == dataset}
+
+
+def _behind(found: Comparison | None, dataset: str, best: str, name: str) -> list[str]:
+    row = None if found is None or name == best else _difference(found, dataset, best, name)
+    if row is None:
+        return ["", ""]
+    return [f"{_number(abs(row['difference']))}", f"{row['p_holm']:.2g}" if pd.notna(row["p_holm"]) else ""]
+
+
+def _number(value: Any) -> str:
+    return "" if value is None or pd.isna(value) else f"{value:.4g}"
