@@ -316,6 +316,8 @@ def test_a_grid_that_finds_nothing_is_a_failure_of_that_method():
     [
         ({"c": [1.0]}, {}, "did you mean 'C'"),
         ({"C": []}, {}, "values to try"),
+        ([], {}, "values to try, got none"),
+        ([{"C": [1.0]}, {"c": [1.0]}], {}, "did you mean 'C'"),
         ({"kernel": "rbf"}, {}, "pass a list"),
         ({"C": [1.0]}, {"metric": "acuracy"}, "did you mean 'accuracy'"),
         ({"C": [1.0]}, {"metric": "width"}, "a score of which more, or less, is better"),
