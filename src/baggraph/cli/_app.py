@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from baggraph import __version__
-from baggraph.cli import audit, datasets, demo, fit, graph, predict, report, reproduce
+from baggraph.cli import audit, compare, datasets, demo, fit, graph, predict, report, reproduce
 from baggraph.cli._console import complain
 from baggraph.errors import BagError, ParameterError
 
@@ -25,6 +25,7 @@ app = typer.Typer(
 )
 app.add_typer(datasets.app, name="datasets")
 app.command("audit", epilog=audit.EPILOG)(audit.audit)
+app.command("compare", epilog=compare.EPILOG)(compare.compare)
 app.command("demo", epilog="Example:  baggraph demo")(demo.demo)
 app.command("fit", epilog=fit.EPILOG)(fit.fit)
 app.command("graph", epilog=graph.EPILOG)(graph.graph)

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.markup import escape
+
+from baggraph.cli._console import err
 from baggraph.cli._source import bags_of
 from baggraph.errors import BagError, ParameterError, closest
 
@@ -52,6 +55,22 @@ def read_input(
         raise ParameterError("columns", expected="a column of labels", got="none that looks like it", remedy=remedy)
     bags = read(path, **guess.options)
     return Input(bags, {"kind": "table", **_plain(guess)}, _told(guess))
+
+
+def read_aloud(
+    source: str,
+    *,
+    bag: str | None = None,
+    target: str | None = None,
+    coords: str | None = None,
+    labels: Path | None = None,
+    quiet: bool = False,
+) -> Bags:
+    """Bags as of :func:`read_input`, with a line to standard error a role that was guessed or said."""
+    found = read_input(source, bag=bag, target=target, coords=coords, labels=labels, leave_out=())
+    for role, what in () if quiet else found.told:
+        err.print(f"{role:<12}{escape(what)}")
+    return found.bags
 
 
 def read_again(source: str, roles: dict[str, Any], bag: str | None) -> Bags:

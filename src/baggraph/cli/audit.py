@@ -10,6 +10,7 @@ import typer
 from rich.markup import escape
 
 from baggraph.cli._console import err, out
+from baggraph.cli._reading import read_aloud
 from baggraph.cli._source import bags_of
 
 EPILOG = (
@@ -43,7 +44,7 @@ def audit(
     """
     from baggraph.evaluation.audit import audit as look
 
-    bags = bags_of(source, bag=bag, target=target, as_published=as_published)
+    bags = bags_of(source, as_published=True) if as_published else read_aloud(source, bag=bag, target=target)
     others = None if beside is None else {name: bags_of(name, bag=bag, target=target) for name in beside}
     started = time.perf_counter()
     with err.status("audit") as shown:

@@ -13,8 +13,8 @@ from baggraph.experiments.material import Material
 from baggraph.experiments.published import PublishedRents
 from baggraph.experiments.recipe import Method, Recipe, Tier
 from baggraph.experiments.scores import SCORES
-from baggraph.experiments.shuffled import ShuffledWiring
 from baggraph.experiments.winner import Winner
+from baggraph.graphs.shuffled import ShuffledWiring
 
 __all__ = ["estimator", "metrics_of"]
 
