@@ -36,7 +36,10 @@ def reproduce(
     only: Annotated[
         list[str] | None, typer.Option("--only", help="A method of the tables; may be given again.")
     ] = None,
-    repeats: Annotated[int | None, typer.Option(help="At most so many repeats or splits.")] = None,
+    repeats: Annotated[
+        int | None, typer.Option(help="At most so many repeats or splits; 0 shows what is there.")
+    ] = None,
+    page: Annotated[Path | None, typer.Option(help="Write a page (.md) with tables and figures beside it.")] = None,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
 ) -> None:
     """Run what the paper ran, and lay our numbers beside the printed ones.  Stop it when you like: it goes on later."""
@@ -52,6 +55,10 @@ def reproduce(
         err.print("Networks were trained for a few epochs only: these numbers say that everything runs, and no more.")
     for recipe in chosen:
         _show(recipe, tables[recipe.name])
+    if page is not None:
+        from baggraph.cli._page import write
+
+        err.print(f"wrote {escape(str(write(page, chosen, output, tier)))}")
 
 
 def _show(recipe: Recipe, results: ResultTable) -> None:

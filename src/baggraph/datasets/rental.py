@@ -53,7 +53,7 @@ def build(files: Mapping[str, Path], *, as_published: bool) -> Bags:
     rent = listings["price"].to_numpy(dtype=np.float64)
     ceiling = float(np.percentile(rent, CLIP_PERCENTILE))
     target = rent if as_published else np.minimum(rent, ceiling)
-    rings = {name: _ring(text) for name, text in zip(districts["name"], districts["geometry"], strict=True)}
+    rings = _rings(districts)
     shipped = np.loadtxt(files[SHIPPED_GRAPH], delimiter=",")
     features, names = _published_features(listings) if as_published else _covariates(listings)
     boroughs = districts.set_index("name")["borough"]
@@ -110,6 +110,15 @@ def _published_features(listings: pd.DataFrame) -> tuple[NDArray[np.float64], li
         price=(rent - rent.mean()) / rent.std(),
     )
     return coded.to_numpy(dtype=np.float64), [*COVARIATES, "neighbourhood", "price"]
+
+
+def polygons(files: Mapping[str, Path]) -> list[NDArray[np.float64]]:
+    """Corners (n, 2) of every neighbourhood, longitude and latitude, in the order of the sound bags."""
+    return list(_rings(pd.read_csv(files[DISTRICTS], index_col=0)).values())
+
+
+def _rings(districts: pd.DataFrame) -> dict[str, NDArray[np.float64]]:
+    return {name: _ring(text) for name, text in zip(districts["name"], districts["geometry"], strict=True)}
 
 
 def _ring(text: str) -> NDArray[np.float64]:

@@ -1,0 +1,150 @@
+"""From a folder of results to the page on the reproduction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from baggraph import datasets
+from baggraph.data.results import ResultTable
+from baggraph.experiments import supplement
+from baggraph.experiments.recipe import Recipe
+from baggraph.experiments.run import results_folder
+from baggraph.experiments.verdict import cells, claims, one_line
+from baggraph.report import paper
+from baggraph.report.figures import Figure
+from baggraph.report.reproduction import Section, write_page
+from baggraph.report.tables import markdown
+
+INTRO = """
+# Reproduction of the paper
+
+What Pal, Valkanas, Regol and Coates print in "Bag Graph: Multiple Instance Learning using Bayesian Graph Neural
+Networks" (AAAI 2022), run again with this library.  This page is written by one command, from results on disk:
+
+```sh
+baggraph reproduce all --tier {tier} -o runs                          # computes what is missing, for hours
+baggraph reproduce all --tier {tier} -o runs --repeats 0 --page docs/reproduction.md   # computes nothing
+```
+
+Two protocols are kept apart.  *Sound* is the algorithm as the paper states it, solved properly and scored by one rule
+for every method.  *As published* is what the published code does, quirk by quirk, so that our numbers can be laid
+beside the printed ones.
+
+A cell reads `ours ± standard deviation (repeats, where fewer than planned) / printed`.  Every table has its trivial
+rows, and controls: base models averaged over as many draws as the Bayesian rows, and graphs whose bags were exchanged.
+Numbers were computed on the machine named below each table; {gpu}
+"""
+CPU_ONLY = (
+    "there was no GPU, so that rows of networks have fewer repeats than the plan (the number stands in brackets), "
+    "and some have none."
+)
+ON_MAP = ("Deep Sets", "DS-GCN", "B-DS-GCN")
+BENCHMARK_NETWORKS = ("rFF+pool", "rFF+pool, 50 draws", "rFF+pool-GCN", "B-rFF+pool-GCN")
+
+
+def write(path: Path, chosen: Sequence[Recipe], folder: Path, tier: str) -> Path:
+    """Write the page of these recipes, with its figures and tables."""
+    sections = [_section(recipe, results_folder(folder, tier, recipe)) for recipe in chosen]
+    on_gpu = any(not device.startswith("CPU") for section in sections for device in section.cells["device"] if device)
+    intro = INTRO.format(tier=tier, gpu="rows of networks on a GPU." if on_gpu else CPU_ONLY)
+    return write_page(path, sections, intro, _supplement())
+
+
+def _section(recipe: Recipe, folder: Path) -> Section:
+    table = ResultTable.read(folder)
+    found = cells(recipe, table)
+    headline = list(recipe.expected) or [recipe.metrics[0]]
+    if recipe.comparable:
+        headline = [*headline, *(name for name in recipe.metrics if name not in headline and name != "nll")]
+    return Section(
+        recipe.name,
+        recipe.title,
+        recipe.source,
+        recipe.protocol,
+        one_line(recipe, found),
+        found,
+        claims(recipe, table),
+        headline,
+        recipe.deviations,
+        _figures(recipe, found, _predictions(folder)),
+    )
+
+
+def _predictions(folder: Path) -> pd.DataFrame:
+    parts = [pd.read_parquet(path) for path in sorted((folder / "predictions").glob("*.parquet"))]
+    return pd.concat(parts) if parts else pd.DataFrame({"method": [], "dataset": []})
+
+
+def _figures(recipe: Recipe, found: pd.DataFrame, predictions: pd.DataFrame) -> dict[str, Figure]:
+    makers = {"benchmark": _of_benchmark, "text": _of_text, "election": _of_election, "rental": _of_rental}
+    return makers[recipe.experiment](recipe, found, predictions) if recipe.experiment in makers else {}
+
+
+def _of_benchmark(_: Recipe, found: pd.DataFrame, predictions: pd.DataFrame) -> dict[str, Figure]:
+    figures = paper.rank_figures(found[found["metric"] == "accuracy"], "ours", "our accuracies on the five sets")
+    drawn = paper.calibration(predictions, BENCHMARK_NETWORKS, "all five sets, ten folds")
+    return figures | ({"Reliability of the networks on tested bags": drawn} if drawn else {})
+
+
+def _of_text(recipe: Recipe, found: pd.DataFrame, _: pd.DataFrame) -> dict[str, Figure]:
+    accuracy = found[found["metric"] == "accuracy"]
+    if recipe.comparable:
+        return paper.rank_figures(accuracy, "ours", "our accuracies on the rebuilt sets")
+    return paper.rank_figures(accuracy, "printed", "printed accuracies")
+
+
+def _of_election(recipe: Recipe, _: pd.DataFrame, predictions: pd.DataFrame) -> dict[str, Figure]:
+    figures: dict[str, Figure] = {}
+    for dataset in recipe.datasets:
+        bags = datasets.load(dataset)
+        west, north = np.asarray(bags.coords).T
+        mainland = (west > -130) & (north > 23) & (north < 50)
+        mine = predictions[predictions["dataset"] == dataset]
+        drawn = paper.prediction_map(bags, mine, ON_MAP, label="Republican share", center=0.5, inside=mainland)
+        if drawn:
+            figures[f"Truth and predictions from {dataset}, first split; pale regions are uncertain"] = drawn
+    return figures
+
+
+def _of_rental(recipe: Recipe, _: pd.DataFrame, predictions: pd.DataFrame) -> dict[str, Figure]:
+    if recipe.protocol != "sound":
+        return {}
+    bags = datasets.load("rental")
+    drawn = paper.prediction_map(bags, predictions, ON_MAP, label="mean rent, dollars", polygons=_polygons())
+    figures = (
+        {"Truth and predictions, first split; training neighbourhoods blank, pale ones uncertain": drawn}
+        if drawn
+        else {}
+    )
+    if recipe.sample:
+        return figures
+    return figures | {"Learned graph of the standardised bag means": paper.summary_graph(bags, 8, "mean rent, dollars")}
+
+
+def _polygons() -> list[np.ndarray]:
+    from baggraph.datasets.rental import polygons
+
+    return polygons(datasets.files_of(datasets.card("rental")))
+
+
+def _supplement() -> str:
+    sizes, settings = supplement.statistics(), supplement.settings()
+    return "\n".join(
+        [
+            "## The supplement's tables",
+            "",
+            "Sizes of the sets, as loaded here; the last column names what differs from print.",
+            "",
+            markdown(sizes),
+            "",
+            "Settings of the networks, as `baggraph.make` has them.",
+            "",
+            markdown(
+                settings, {name: lambda value: f"{value:g}" for name in ("lr", "weight_decay", "k_gcn", "epochs")}
+            ),
+        ]
+    )

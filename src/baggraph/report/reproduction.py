@@ -1,0 +1,153 @@
+"""The page on a reproduction: tables, verdicts, claims and figures, from frames."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pandas as pd
+
+from baggraph.report.figures import Figure
+from baggraph.report.tables import grid, markdown
+
+__all__ = ["Section", "write_page"]
+
+HOURS = {"hours": lambda value: f"{value:.2f}"}
+
+
+@dataclass(frozen=True, eq=False)
+class Section:
+    """One table of the paper.
+
+    Parameters
+    ----------
+    name, title, source, protocol
+        Of its recipe.
+    summary
+        The table in a line.
+    cells, claims
+        As :mod:`baggraph.experiments.verdict` gives them.
+    headline
+        Metrics that are laid out as tables.
+    deviations
+        Sentences.
+    figures
+        By the text that stands below them.
+    """
+
+    name: str
+    title: str
+    source: str
+    protocol: str
+    summary: str
+    cells: pd.DataFrame
+    claims: pd.DataFrame
+    headline: Sequence[str]
+    deviations: Sequence[str] = ()
+    figures: Mapping[str, Figure] = field(default_factory=dict)
+
+
+def write_page(path: Path, sections: Sequence[Section], intro: str, appendix: str = "") -> Path:
+    """Write the page, and its figures and frames (Parquet) into a folder of the same name beside it."""
+    folder = path.with_suffix("")
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [intro.strip(), "", "## In short", ""]
+    lines += [f"- [{section.title}](#{_anchor(section)}): {section.summary}" for section in sections]
+    for section in sections:
+        lines += ["", *_lines(section, folder)]
+    path.write_text("\n".join([*lines, "", appendix.strip()]).rstrip() + "\n", encoding="utf-8")
+    return path
+
+
+def _heading(section: Section) -> str:
+    return f"{section.title} ({section.source}, {section.protocol})"
+
+
+def _anchor(section: Section) -> str:
+    """As the documentation's parser makes it: lower case, words joined, no punctuation."""
+    kept = (letter for letter in _heading(section).lower() if letter.isalnum() or letter in " -")
+    return "".join(kept).replace(" ", "-")
+
+
+def _lines(section: Section, folder: Path) -> list[str]:
+    section.cells.to_parquet(folder / f"{section.name}-cells.parquet", index=False)
+    lines = [f"## {_heading(section)}", ""]
+    for metric in section.headline:
+        part = section.cells[section.cells["metric"] == metric]
+        if part["ours"].notna().any():
+            lines += [
+                f"{metric}: ours ± standard deviation over repeats or splits / printed",
+                "",
+                markdown(grid(part)),
+                "",
+            ]
+    lines += [*_verdicts(section.cells), *_claims(section.claims)]
+    for number, (caption, figure) in enumerate(section.figures.items(), 1):
+        name = f"{section.name}-{number}"
+        figure.save(folder / f"{name}.png")
+        figure.frame().to_parquet(folder / f"{name}.parquet")
+        lines += [f"![{caption}]({folder.name}/{name}.png)", "", f"*{caption}*", ""]
+    if section.deviations:
+        lines += ["What is done otherwise than the paper says:", "", *(f"- {text}" for text in section.deviations), ""]
+    return [*lines, *_effort(section.cells)]
+
+
+def _verdicts(cells: pd.DataFrame) -> list[str]:
+    """Every printed number that we have a number for, and why there is none for the others."""
+    printed = cells[cells["printed"].notna()]
+    found = printed[printed["ours"].notna()]
+    lines = []
+    if len(found):
+        names = ["method", "dataset", "metric", "ours", "printed", "difference"]
+        frame = found[names].assign(verdict=_head(_head(found["verdict"], ";"), ":"))
+        lines += ["Number by number:", "", markdown(frame), ""]
+        reasons = _head(found.loc[found["verdict"].str.startswith("cannot"), "verdict"], ";").unique()
+        lines += [f"{text[0].upper()}{text[1:]}." for text in reasons] + ([""] if len(reasons) else [])
+    explained = printed["verdict"].str.extract(r"printed claim explained: (.*)")[0]
+    for text, part in printed.groupby(explained, sort=False):
+        methods = ", ".join(dict.fromkeys(part["method"]))
+        lines += [f"Printed claim explained ({methods}): {text}.", ""]
+    return [*lines, *_absent(printed[printed["ours"].isna()])]
+
+
+def _head(texts: pd.Series, end: str) -> pd.Series:
+    """What stands before the first ``end``."""
+    return texts.map(lambda text: text.partition(end)[0])
+
+
+def _absent(cells: pd.DataFrame) -> list[str]:
+    """Cells without a number, by reason."""
+    lines = []
+    for reason, part in cells.groupby(_head(cells["verdict"], ";"), sort=False):
+        sets, methods = list(dict.fromkeys(part["dataset"])), list(dict.fromkeys(part["method"]))
+        what = f"{', '.join(methods)} on {', '.join(sets)}"
+        lines += [f"{reason[0].upper()}{reason[1:]} ({len(part)} printed numbers): {what}.", ""]
+    return lines
+
+
+def _claims(claims: pd.DataFrame) -> list[str]:
+    if not len(claims):
+        return []
+    frame = claims.rename(columns={"p_wilcoxon": "p (Wilcoxon)", "p_corrected": "p (corrected t)"})
+    p = {
+        name: lambda value: f"{value:.3f}" if value >= 0.001 else f"{value:.0e}"
+        for name in frame
+        if name.startswith("p (")
+    }
+    return ["Claims, tested in pairs:", "", markdown(frame, p), ""]
+
+
+def _effort(cells: pd.DataFrame) -> list[str]:
+    """Where rows were computed, with how many repeats, and how long it took."""
+    found = cells[cells["ours"].notna()].drop_duplicates(["method", "dataset"])
+    if not len(found):
+        return []
+    grouped = found.groupby("method", sort=False)
+    fewest, most = grouped["repeats"].min(), grouped["repeats"].max()
+    shown = [f"{low}" if low == high else f"{low} to {high}" for low, high in zip(fewest, most, strict=True)]
+    frame = pd.DataFrame({"method": fewest.index, "role": grouped["role"].first().to_numpy(), "repeats": shown})
+    frame["of"] = grouped["of"].first().to_numpy()
+    frame["computed on"] = grouped["device"].first().to_numpy()
+    frame["hours"] = grouped["hours"].sum().to_numpy()
+    return ["Where and how much:", "", markdown(frame, HOURS), ""]
