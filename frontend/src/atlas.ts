@@ -22,6 +22,7 @@ export interface Atlas {
   beliefs: string[];
   instances: Record<string, Told[]>;
   neighbors: Record<string, Record<string, number>>;
+  about: Record<string, string>;
   bags: number;
   edges: number;
 }

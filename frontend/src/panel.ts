@@ -44,7 +44,8 @@ export class Panel {
       const image = picture ? [element("img", { src: picture, alt: `picture of ${name}`, width: "40", height: "40" })] : [];
       return element("li", {}, ...image, element("span", { class: "name" }, name), ...bar(share ?? 0, most));
     });
-    return [element("h4", {}, "Instances that tell most"), element("ul", { class: "told" }, ...rows)];
+    const about = element("p", { class: "quiet" }, `What each adds to the ${this.atlas.about[point]}.`);
+    return [element("h4", {}, "Instances that tell most"), about, element("ul", { class: "told" }, ...rows)];
   }
 
   private neighbours(point: number): HTMLElement[] {
@@ -58,7 +59,7 @@ export class Panel {
       button.addEventListener("click", () => this.choose(other));
       const words = [`weight ${compact(this.atlas.weight[edge])}`];
       if (label) words.unshift(`label ${shown(label, other)}`);
-      if (contributions[other] !== undefined) words.push(`says ${signed(contributions[other])}`);
+      if (contributions[other] !== undefined) words.push(`adds ${signed(contributions[other])}`);
       return element("li", {}, button, element("span", { class: "quiet" }, words.join(", ")));
     });
     const more = list.length - rows.length;

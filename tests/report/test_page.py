@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from baggraph import BagGraph, Bags
@@ -190,8 +191,16 @@ def test_a_page_of_ten_thousand_bags_stays_small(tmp_path):
 def test_pictures_are_the_pixels_of_the_instances():
     images = np.arange(32, dtype=np.float32).reshape(2, 16) / 31
     bags = Bags(images, [0, 2], y=[1], metadata={"image_shape": [4, 4]})
-    explained = {"0": SimpleNamespace(instances=[0.1, -0.9], neighbors={})}
-    found = Atlas.of(bags, explanations=explained).instances[0]
+    explained = {
+        "0": SimpleNamespace(
+            instances=pd.DataFrame({"contribution": [0.1, -0.9]}),
+            neighbors=pd.DataFrame({"contribution": [-0.8]}, index=["0"]),
+            about="log odds",
+        )
+    }
+    shown = Atlas.of(bags, explanations=explained)
+    assert (shown.neighbors, shown.about) == ({0: {0: -0.8}}, {0: "log odds"})
+    found = shown.instances[0]
     assert [told["share"] for told in found] == [-0.9, 0.1]
     data = base64.b64decode(found[0]["picture"].split(",")[1])
     length = int.from_bytes(data[33:37], "big")

@@ -47,6 +47,8 @@ class Atlas:
         For some points, names and contributions of the instances that tell most, by position of the point.
     neighbors
         For some points, contributions of other bags by their position, by position of the point.
+    about
+        For the same points, what it is that contributions add up to.
     n_bags, n_edges
         Of the data; fewer may be shown.
 
@@ -59,6 +61,7 @@ class Atlas:
     beliefs: Sequence[str] = ()
     instances: Mapping[int, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     neighbors: Mapping[int, Mapping[int, float]] = field(default_factory=dict)
+    about: Mapping[int, str] = field(default_factory=dict)
     n_bags: int = 0
     n_edges: int = 0
 
@@ -107,6 +110,7 @@ class Atlas:
             beliefs=[] if posterior is None else sentences(posterior),
             instances=_instances(bags, explanations or {}, top),
             neighbors=_neighbors(bags, explanations or {}),
+            about={i: e.about for i, name in enumerate(bags.ids) if (e := (explanations or {}).get(name)) is not None},
             n_bags=len(bags),
             n_edges=0 if graph is None else graph.n_edges,
         )
@@ -147,6 +151,7 @@ class Atlas:
             "beliefs": list(self.beliefs),
             "instances": {str(k): list(v) for k, v in self.instances.items()},
             "neighbors": {str(k): {str(j): _short_one(w) for j, w in v.items()} for k, v in self.neighbors.items()},
+            "about": {str(k): text for k, text in self.about.items()},
             "bags": self.n_bags,
             "edges": self.n_edges,
         }
@@ -191,7 +196,7 @@ def _instances(bags: Bags, explanations: Mapping[str, Any], top: int) -> dict[in
     place = {name: i for i, name in enumerate(bags.ids)}
     found = {}
     for name, explanation in explanations.items():
-        share = np.asarray(explanation.instances, dtype=np.float64)
+        share = explanation.instances["contribution"].to_numpy()
         order = np.argsort(-np.abs(share), kind="stable")[:top]
         bag = bags[name]
         names = bag.instance_names
@@ -207,7 +212,7 @@ def _instances(bags: Bags, explanations: Mapping[str, Any], top: int) -> dict[in
 def _neighbors(bags: Bags, explanations: Mapping[str, Any]) -> dict[int, dict[int, float]]:
     place = {name: i for i, name in enumerate(bags.ids)}
     return {
-        place[name]: {place[other]: float(w) for other, w in explanation.neighbors.items() if other in place}
+        place[name]: {place[i]: float(w) for i, w in explanation.neighbors["contribution"].items() if i in place}
         for name, explanation in explanations.items()
     }
 

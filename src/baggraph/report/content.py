@@ -69,14 +69,14 @@ class Content:
         model: Any = None,
         truth: Any = None,
         audit: Audit | None = None,
-        explanations: Mapping[str, Any] | None = None,
+        explained: int = 300,
         title: str | None = None,
         commands: Sequence[str] = (),
     ) -> Content:
         """Look at bags, a model fitted on them, and the audit.
 
         ``truth`` are labels (B,) of all bags, of which the model saw those that the bags carry: what it said of the
-        others is held against them.
+        others is held against them.  The page says why of ``explained`` bags, those that the model is least sure of.
         """
         if bags is None:
             return cls(title or "Report", findings=_findings(audit), commands=list(commands))
@@ -87,7 +87,7 @@ class Content:
             posterior=posterior,
             graph=None if model is None else model.graph_,
             embedding=None if model is None else model.embedding_,
-            explanations=explanations,
+            explanations=None if model is None else _explanations(model, bags, explained),
         )
         name = str(bags.metadata.get("name", "bags"))
         return cls(
@@ -122,6 +122,16 @@ class Content:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             got, remedy = f"{path} ({error})", "move the file away, or make the folder anew"
             raise DataFileError("report", expected="a page that baggraph wrote", got=got, remedy=remedy) from error
+
+
+def _explanations(model: Any, bags: Bags, most: int) -> dict[str, Any]:
+    """Of the bags whose posterior is widest; none of a model that has no explanations."""
+    posterior = model.posterior_
+    doubt = posterior.entropy if posterior.is_classification else posterior.epistemic.sum(axis=1)
+    chosen = np.sort(np.argsort(-doubt, kind="stable")[:most])
+    if not len(chosen) or not hasattr(model, "explain"):
+        return {}
+    return {one.bag: one for one in model.explain(bags[chosen], seen=True)}
 
 
 def _findings(audit: Audit | None) -> list[dict[str, Any]] | None:

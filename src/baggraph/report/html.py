@@ -43,7 +43,7 @@ def report(table: ResultTable | None = None, path: str | Path = "report.html", *
         Where to write it.
     about
         ``bags``, ``model`` (fitted on them), ``truth`` (labels that the model did not see), ``audit``,
-        ``explanations``, ``title`` and ``commands``, as in :meth:`~baggraph.report.content.Content.of`.
+        ``explained``, ``title`` and ``commands``, as in :meth:`~baggraph.report.content.Content.of`.
 
     Examples
     --------
