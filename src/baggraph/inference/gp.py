@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -66,7 +67,8 @@ class Process:
 
     def noise(self, rows: Rows, theta: Array) -> Array:
         """Variance (n,) of the noise of every bag."""
-        return np.asarray(sum(self.of_part(theta, name)[0] * rows[name] for name in self.noises))
+        count = len(next(iter(rows.values())))
+        return np.asarray(sum((self.of_part(theta, name)[0] * rows[name] for name in self.noises), np.zeros(count)))
 
     def variance(self, rows: Rows, theta: Array) -> Array:
         """Variance (n,) of the signal of every bag, before any label is seen."""
@@ -74,39 +76,25 @@ class Process:
         return np.asarray(sum(parts))
 
 
-class Evidence:
-    """The log marginal likelihood of targets (n, t) that share their parameters, and the prior, as one function."""
+class AbstractEvidence(ABC):
+    """The log marginal likelihood of labels and the prior of the parameters, as one function of the latter."""
 
-    def __init__(self, process: Process, rows: Rows, targets: Array) -> None:
-        self.process, self.rows, self.targets = process, rows, targets
+    def __init__(self, process: Process, rows: Rows) -> None:
+        self.process, self.rows = process, rows
         self.pairs = process.pairs(rows, rows)
         self.center = np.log([one.start for _, one in process.parameters])
         self.spread = np.array([one.spread for _, one in process.parameters])
         self.free = self.spread > 0
+
+    @abstractmethod
+    def log_likelihood(self, theta: Array) -> tuple[float, Array]:
+        """``log p(y | theta)``, and its derivatives by the logarithms of all parameters."""
 
     def theta(self, free: Array) -> Array:
         """All parameters, from the logarithms of those that are free."""
         log_theta = self.center.copy()
         log_theta[self.free] = free
         return np.exp(log_theta)
-
-    def log_likelihood(self, theta: Array) -> tuple[float, Array]:
-        """``log p(y | theta)``, and its derivatives by the logarithms of all parameters."""
-        process = self.process
-        parts = process.signal(self.pairs, theta)
-        root = factor(np.asarray(sum(parts.values())), process.noise(self.rows, theta))
-        weights = cho_solve(root, self.targets)
-        n, t = self.targets.shape
-        value = -0.5 * float((self.targets * weights).sum()) - t * float(np.log(np.diag(root[0])).sum())
-        value -= 0.5 * n * t * np.log(2 * np.pi)
-        pull = weights @ weights.T - t * cho_solve(root, np.eye(n))
-        slopes = []
-        for name, kernel in process.kernels.items():
-            found = kernel.slopes(self.pairs[name], process.of_part(theta, name), parts[name])
-            slopes += [0.5 * float(np.vdot(pull, slope)) for slope in found]
-        own = np.diag(pull)
-        slopes += [0.5 * process.of_part(theta, name)[0] * float(own @ self.rows[name]) for name in process.noises]
-        return value, np.array(slopes)
 
     def log_prior(self, theta: Array) -> tuple[float, Array]:
         """Of the free parameters, without its constant."""
@@ -126,12 +114,41 @@ class Evidence:
         prior, prior_slope = self.log_prior(theta)
         return -(value + prior), -(slope + prior_slope)[self.free]
 
-    def search(self, starts: list[Array]) -> Array:
-        """The best of several searches, (free,)."""
+    def search(self, shifts: Sequence[Array]) -> Array:
+        """Parameters (P,) of the best of several searches, each begun beside the centre of the prior."""
+        if not self.free.any():
+            return np.exp(self.center)
         center, spread = self.center[self.free], self.spread[self.free]
         bounds = list(zip(center - REACH * spread, center + REACH * spread, strict=True))
+        starts = [center + shift[self.free] for shift in shifts]
         found = [minimize(self.loss, start, jac=True, method="L-BFGS-B", bounds=bounds) for start in starts]
-        return np.asarray(min(found, key=lambda one: one.fun).x)
+        return self.theta(np.asarray(min(found, key=lambda one: one.fun).x))
+
+
+class Evidence(AbstractEvidence):
+    """Of targets (n, t) that share their parameters, with normal noise."""
+
+    def __init__(self, process: Process, rows: Rows, targets: Array) -> None:
+        super().__init__(process, rows)
+        self.targets = targets
+
+    def log_likelihood(self, theta: Array) -> tuple[float, Array]:
+        """In closed form."""
+        process = self.process
+        parts = process.signal(self.pairs, theta)
+        root = factor(np.asarray(sum(parts.values())), process.noise(self.rows, theta))
+        weights = cho_solve(root, self.targets)
+        n, t = self.targets.shape
+        value = -0.5 * float((self.targets * weights).sum()) - t * float(np.log(np.diag(root[0])).sum())
+        value -= 0.5 * n * t * np.log(2 * np.pi)
+        pull = weights @ weights.T - t * cho_solve(root, np.eye(n))
+        slopes = []
+        for name, kernel in process.kernels.items():
+            found = kernel.slopes(self.pairs[name], process.of_part(theta, name), parts[name])
+            slopes += [0.5 * float(np.vdot(pull, slope)) for slope in found]
+        own = np.diag(pull)
+        slopes += [0.5 * process.of_part(theta, name)[0] * float(own @ self.rows[name]) for name in process.noises]
+        return value, np.array(slopes)
 
 
 def factor(signal: Array, noise: Array) -> Any:
@@ -215,10 +232,7 @@ def fit_process(process: Process, rows: Rows, targets: Any, *, starts: int = 3) 
         got = f"shape {values.shape}" if values.ndim != 2 else "none" if not len(values) else "NaN or infinity"
         raise InvalidBagsError("gaussian process", expected="finite targets (n, t)", got=got, remedy="drop the others")
     evidence = Evidence(process, rows, values)
-    center = evidence.center[evidence.free]
-    is_noise = np.array([part in process.noises for part, _ in process.parameters])[evidence.free]
-    shifts = [0.0, -np.log(10.0), np.log(10.0)][:starts]
-    free = evidence.search([center + shift * is_noise for shift in shifts]) if evidence.free.any() else center
-    theta = evidence.theta(free)
+    is_noise = np.array([float(part in process.noises) for part, _ in process.parameters])
+    theta = evidence.search([np.log(10.0) * step * is_noise for step in (0, -1, 1)[:starts]])
     likelihood = evidence.log_likelihood(theta)[0]
     return FittedProcess(process, theta, rows, values, likelihood, likelihood + evidence.log_prior(theta)[0])

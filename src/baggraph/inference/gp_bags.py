@@ -103,12 +103,17 @@ class Description:
         return (raw - center) / scale
 
 
-def describe(bags: Bags, settings: Settings, *, graph: BagGraph | None = None, embedding: Any = None) -> Description:
-    """Rows of all bags for every part; ``graph`` is over these bags, by default their own."""
+def describe(
+    bags: Bags, settings: Settings, *, graph: BagGraph | None = None, embedding: Any = None, total: float = 1.0
+) -> Description:
+    """Rows of all bags for every part; ``graph`` is over these bags, by default their own.
+
+    ``total`` is the variance that the signal is thought to have before a label is seen.
+    """
     rows: dict[str, Array] = {"level": np.ones((len(bags), 1))}
-    kernels: dict[str, AbstractKernel] = {"level": Constant()}
+    kernels: dict[str, AbstractKernel] = {"level": Constant(Parameter("level", total, 0.0))}
     scales: dict[str, Any] = {"instances": _moments(bags)} if set(settings.parts) & set(SCALES) else {}
-    share = 1.0 / len(settings.parts)  # of the variance of the targets, before one is seen
+    share = total / len(settings.parts)
     for name in settings.parts:
         variance = Parameter("variance", share, 2.0)
         if name == "graph":

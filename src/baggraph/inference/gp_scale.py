@@ -90,7 +90,7 @@ def to_posterior(mean: Array, signal: Array, noise: Array, scale: Scale, ids: An
     """
     center = mean * scale.spread + scale.center
     spread = np.sqrt(signal)[:, None] * scale.spread
-    draws = center + np.sqrt(CARRIED) * spread * _strata()[:, None, None]
+    draws = center + np.sqrt(CARRIED) * spread * strata()[:, None, None]
     inner = (1 - CARRIED) * spread**2 + noise[:, None] * scale.spread**2
     variance = np.maximum(np.broadcast_to(inner, draws.shape), LEAST * scale.spread**2)
     if scale.transform != "none":
@@ -104,10 +104,10 @@ def to_posterior(mean: Array, signal: Array, noise: Array, scale: Scale, ids: An
     return Posterior(draws, ids, None, variance)
 
 
-def _strata() -> Array:
+def strata() -> Array:
     """Means of the standard normal law in ranges of equal probability, brought to variance one.
 
-    >>> round(float((_strata() ** 2).mean()), 12), round(abs(float(_strata().mean())), 12)
+    >>> round(float((strata() ** 2).mean()), 12), round(abs(float(strata().mean())), 12)
     (1.0, 0.0)
     """
     edges = ndtri(np.arange(1, DRAWS) / DRAWS)
