@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from baggraph.baselines import _kernels as kernels
-from baggraph.baselines._gram import Gram, GramClassifier
-from baggraph.baselines._input import Matrix, Vector, check_count, check_positive
+from baggraph.baselines._gram import Gram
+from baggraph.baselines._input import Matrix, Vector
+from baggraph.baselines._instance_machine import InstanceMachine
 from baggraph.baselines._svc import Expansion, Points, fit_svc
-from baggraph.data.bags import Bags
-from baggraph.errors import BagWarning, ParameterError
+from baggraph.errors import ParameterError
 
 
 @dataclass(frozen=True)
@@ -25,7 +24,7 @@ class _Machine:
     converged: bool
 
 
-class BagMarginSVM(GramClassifier):
+class BagMarginSVM(InstanceMachine):
     """MI-SVM, the maximum bag margin formulation:
 
     ``min_{w, b, xi}  |w|^2 / 2 + C sum xi``  with  ``max_{i in I} (w . x_i + b) >= 1 - xi_I``  for positive bags
@@ -65,11 +64,14 @@ class BagMarginSVM(GramClassifier):
 
     Examples
     --------
+    >>> from baggraph import Bags
     >>> bags = Bags(np.array([[0.0], [3.0], [0.1], [0.2], [2.9], [0.3]]), [0, 2, 3, 5, 6], [1, 0, 1, 0])
     >>> model = BagMarginSVM(kernel="linear", C=10.0).fit(bags)
     >>> model.witnesses_[0].tolist(), model.predict(bags).tolist()
     ([1, 4], [1, 0, 1, 0])
     """
+
+    _guess = "witnesses"
 
     def __init__(
         self,
@@ -97,25 +99,11 @@ class BagMarginSVM(GramClassifier):
         """Witnesses of positive bags, one array a machine."""
         return [model.witnesses for model in self.models_]
 
-    @property
-    def converged_(self) -> bool:
-        """Whether no witness changed in the last round."""
-        return all(model.converged for model in self.models_)
-
     def _check_parameters(self) -> None:
-        kernels.check_kernel(self._stage, self.kernel, self.gamma)
-        check_positive(self._stage, C=self.C)
-        check_count(self._stage, max_iter=self.max_iter)
+        super()._check_parameters()
         if self.class_weight not in (None, "balanced"):
             got, remedy = f"class_weight={self.class_weight!r}", 'pass "balanced" or None'
             raise ParameterError(self._stage, expected="a known class_weight", got=got, remedy=remedy)
-
-    def _anchor(self, bags: Bags) -> kernels.Rows:
-        return kernels.Rows.of(bags, self.scaling, self.kernel, self.gamma)
-
-    def _evidence(self, anchor: kernels.Rows, bags: Bags) -> Gram:
-        rows = anchor.others(bags)
-        return Gram(kernels.all_pairs(rows, anchor), rows.offsets, anchor.offsets)
 
     def _train(self, evidence: Gram, sign: Vector) -> _Machine:
         bags = _Bags.of(evidence, sign)
@@ -130,13 +118,6 @@ class BagMarginSVM(GramClassifier):
             start, witnesses, points = np.flatnonzero(machine.coef), new, _Witnesses(bags, new)
         self._warn()
         return _Machine(expansion, witnesses, converged=False)
-
-    def _warn(self) -> None:
-        text = f"expected witnesses to settle, got changes in round {self.max_iter}; raise max_iter"
-        warnings.warn(f"{self._stage}: {text}", BagWarning, stacklevel=6)
-
-    def _score(self, model: _Machine, evidence: Gram) -> Vector:
-        return np.maximum.reduceat(evidence.apply(model.expansion), evidence.row_offsets[:-1])
 
 
 @dataclass(frozen=True)

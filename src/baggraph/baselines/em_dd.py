@@ -10,6 +10,7 @@ from baggraph.baselines._batched import descend
 from baggraph.baselines._classifier import BagClassifier, Index
 from baggraph.baselines._input import Matrix, Vector, check_count, dense_rows
 from baggraph.baselines._stump import best_threshold
+from baggraph.data._instances import gather_rows
 from baggraph.data._split_checks import bit_stream
 from baggraph.data.bags import Bags
 from baggraph.data.scaling import InstanceScaler
@@ -35,11 +36,8 @@ class _Evidence:
 
     def take(self, bags: Index) -> _Evidence:
         """These bags alone."""
-        sizes = np.diff(self.offsets)[bags]
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
-        return _Evidence(
-            self.rows[np.repeat(self.offsets[bags] - offsets[:-1], sizes) + np.arange(offsets[-1])], offsets
-        )
+        index, offsets = gather_rows(self.offsets, bags)
+        return _Evidence(self.rows[index], offsets)
 
 
 class EMDD(BagClassifier):

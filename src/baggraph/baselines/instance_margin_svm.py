@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 
 from baggraph.baselines import _kernels as kernels
-from baggraph.baselines._gram import Gram, GramClassifier
-from baggraph.baselines._input import Vector, check_count, check_positive
+from baggraph.baselines._gram import Gram
+from baggraph.baselines._input import Vector
+from baggraph.baselines._instance_machine import InstanceMachine
 from baggraph.baselines._svc import Expansion, fit_svc
-from baggraph.data.bags import Bags
-from baggraph.errors import BagWarning
 
 
 @dataclass(frozen=True)
@@ -25,7 +23,7 @@ class _Machine:
     converged: bool
 
 
-class InstanceMarginSVM(GramClassifier):
+class InstanceMarginSVM(InstanceMachine):
     """mi-SVM, the maximum pattern margin formulation:
 
     ``min_y min_{w, b, xi}  |w|^2 / 2 + C sum_i xi_i``  with  ``y_i (w . x_i + b) >= 1 - xi_i``,
@@ -64,11 +62,14 @@ class InstanceMarginSVM(GramClassifier):
 
     Examples
     --------
+    >>> from baggraph import Bags
     >>> bags = Bags.from_list([[[0.1], [3.0]], [[0.2], [2.9]], [[0.0], [0.3]], [[0.1], [0.2]]], y=[1, 1, 0, 0])
     >>> model = InstanceMarginSVM(kernel="linear", C=10.0).fit(bags)
     >>> model.instance_signs_[0].tolist(), model.predict(bags).tolist()
     ([-1.0, 1.0, -1.0, 1.0, -1.0, -1.0, -1.0, -1.0], [1, 1, 0, 0])
     """
+
+    _guess = "labels of instances"
 
     def __init__(
         self,
@@ -99,23 +100,6 @@ class InstanceMarginSVM(GramClassifier):
         """The objective after every round, one list a machine."""
         return [model.objectives for model in self.models_]
 
-    @property
-    def converged_(self) -> bool:
-        """Whether no sign changed in the last round."""
-        return all(model.converged for model in self.models_)
-
-    def _check_parameters(self) -> None:
-        kernels.check_kernel(self._stage, self.kernel, self.gamma)
-        check_positive(self._stage, C=self.C)
-        check_count(self._stage, max_iter=self.max_iter)
-
-    def _anchor(self, bags: Bags) -> kernels.Rows:
-        return kernels.Rows.of(bags, self.scaling, self.kernel, self.gamma)
-
-    def _evidence(self, anchor: kernels.Rows, bags: Bags) -> Gram:
-        rows = anchor.others(bags)
-        return Gram(kernels.all_pairs(rows, anchor), rows.offsets, anchor.offsets)
-
     def _train(self, evidence: Gram, sign: Vector) -> _Machine:
         offsets = evidence.row_offsets
         of_bag = np.repeat(sign, np.diff(offsets))
@@ -131,13 +115,6 @@ class InstanceMarginSVM(GramClassifier):
             signs = new
         self._warn()
         return _Machine(expansion, signs, objectives, converged=False)
-
-    def _warn(self) -> None:
-        text = f"expected labels of instances to settle, got changes in round {self.max_iter}; raise max_iter"
-        warnings.warn(f"{self._stage}: {text}", BagWarning, stacklevel=6)
-
-    def _score(self, model: _Machine, evidence: Gram) -> Vector:
-        return np.maximum.reduceat(evidence.apply(model.expansion), evidence.row_offsets[:-1])
 
 
 def _relabelled(scores: Vector, of_bag: Vector, offsets: kernels.Index) -> Vector:
