@@ -57,7 +57,7 @@ warnings.simplefilter("ignore")
 from sklearn.utils.estimator_checks import check_estimator
 import baggraph as bg
 for kind in (bg.BagGraphClassifier, bg.BagGraphRegressor):
-    found = check_estimator(kind(**{fast!r}), expected_failed_checks={checks!r}, on_skip="raise")
+    found = check_estimator(kind(**{fast!r}), expected_failed_checks={checks!r}, on_skip=None)
     print(len(found), sum(check["status"] == "passed" for check in found))
 """
 

@@ -16,6 +16,7 @@ from baggraph.data._graph_measures import normalised
 from baggraph.data.bags import Bags
 from baggraph.data.graph import BagGraph
 from baggraph.errors import InvalidGraphError, ParameterError
+from baggraph.graphs._attach import AbstractRule
 from baggraph.graphs.wiring import AbstractWiring, Wired
 from baggraph.inference._members import forward
 from baggraph.inference.bag_graph import Inference, Plan, graph_embedding
@@ -30,7 +31,10 @@ CHUNK_INSTANCES = 1 << 17
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """M members, their embeddings of the bags in fit (M, B, h), and their graphs, or None."""
+    """M members, their embeddings of the bags in fit (M, B, h), and their graphs, or None.
+
+    ``sources`` are the parameters of the models whose embeddings made the graphs, where embeddings did.
+    """
 
     plan: Plan
     parameters: dict[str, Tensor]
@@ -38,25 +42,28 @@ class Fitted:
     wired: list[Wired] | None
     seeds: list[int]
     ids: Any
+    sources: dict[str, Tensor] | None
 
     @classmethod
     def of(cls, plan: Plan, found: Inference, seeds: list[int], ids: Any) -> Fitted:
         """Without what only the training needed."""
-        return cls(plan, found.fit.parameters, found.fit.embedding, found.wired, seeds, ids)
+        sources = None if found.source is None else found.source.parameters
+        return cls(plan, found.fit.parameters, found.fit.embedding, found.wired, seeds, ids, sources)
 
     @property
     def network(self) -> Network:
         """The network for one member, of the type of the parameters."""
         return copy.deepcopy(self.plan.network).to(self.embedding.dtype)
 
-    def embed(self, bags: Bags) -> Tensor:
-        """Embeddings (M, m, h) of bags that are scaled already."""
+    def embed(self, bags: Bags, parameters: dict[str, Tensor] | None = None) -> Tensor:
+        """Embeddings (M, m, h) of bags that are scaled already, by the members or by others with these parameters."""
         parts = []
+        parameters = self.parameters if parameters is None else parameters
         network = self.network
         for part in _chunks(bags):
             instances, offsets = dense(part, self.embedding.dtype, torch.device("cpu"))
             with torch.no_grad():
-                parts.append(forward(network, self.parameters, instances, offsets, None).embedding)
+                parts.append(forward(network, parameters, instances, offsets, None).embedding)
         return torch.cat(parts, dim=1)
 
     def draws(self, bags: Bags, links: Any, joint: bool) -> Draws:
@@ -68,23 +75,36 @@ class Fitted:
                 raise ParameterError("predict", expected="neither", got=got, remedy="leave them out")
             return self._sampled(new, None)
         if joint:
-            self._refuse_joint(links)
-            return self._joint(new, bags.ids)
+            return self._joint(new, bags, links)
+        given = None if links is None else _checked_links(links, len(bags), len(self.ids))
+        joined = self.links(bags) if given is None else [given] * len(self.wired)
         parts = []
-        for m, wired in enumerate(self.wired):
-            own = _checked_links(links, len(bags), len(self.ids)) if links is not None else self._links(m, new[m], bags)
+        for m, (wired, own) in enumerate(zip(self.wired, joined, strict=True)):
             matrix, needed = _extended(wired.graph, own, self._n_layers)
             embedding = torch.cat([self.embedding[m, needed], new[m]])
             path = Propagation.of_matrices([matrix], dtype=embedding.dtype)
             parts.append(_without(self._sampled(embedding[None], path, [m]), len(needed)))
         return _joined(parts)
 
-    def _links(self, m: int, new: Tensor, bags: Bags) -> sp.csr_array:
+    def links(self, bags: Bags) -> list[sp.csr_array]:
+        """Weights (m, B) with which new bags, each as if it came alone, join the graph of every member."""
+        near = self._near(bags)
+        return [self._links(m, near, bags) for m in range(len(self.seeds))]
+
+    def _near(self, bags: Bags) -> Tensor | None:
+        """New bags (M, m, h) as the graphs see them."""
+        if self.sources is None or self.plan.setting == "disconnected":
+            return None
+        return graph_embedding(self.plan, self.embed(bags, self.sources))
+
+    def _links(self, m: int, near: Tensor | None, bags: Bags) -> sp.csr_array:
         wired = self.wired[m]  # type: ignore[index]
         if self.plan.setting == "disconnected":
             return sp.csr_array((len(bags), len(self.ids)))
-        if wired.rule is not None:
-            return wired.rule.attach(graph_embedding(self.plan, new).numpy())
+        if wired.rule is not None and near is not None:
+            return wired.rule.attach(near[m].numpy())
+        if self.sources is not None:
+            _fitted_to(wired.rule)
         known = getattr(self.plan.wiring, "graph", None)
         names = set() if known is None else set(known.ids.tolist())
         if not names.issuperset(bags.ids.tolist()) or not set(self.ids.tolist()).isdisjoint(bags.ids.tolist()):
@@ -95,21 +115,20 @@ class Fitted:
         rows, columns = ([place[bag] for bag in ids.tolist()] for ids in (bags.ids, self.ids))
         return sp.csr_array(known.adjacency[rows][:, columns])  # type: ignore[union-attr]
 
-    def _refuse_joint(self, links: Any) -> None:
+    def _joint(self, new: Tensor, bags: Bags, links: Any) -> Draws:
+        """All bags in one graph, made anew, in which new bags may be each other's neighbours."""
         alone = self.plan.setting == "disconnected"
         if alone or links is not None:
             got = "joint=True with " + ("setting='disconnected'" if alone else "links")
             raise ParameterError("predict", expected="one way to join new bags", got=got, remedy="use joint=False")
-
-    def _joint(self, new: Tensor, ids: Any) -> Draws:
-        """All bags in one graph, made anew, in which new bags may be each other's neighbours."""
-        wiring = cast(AbstractWiring, self.plan.wiring)
-        if wiring.needs_embeddings:
+        wiring, ids = cast(AbstractWiring, self.plan.wiring), bags.ids
+        stack = torch.cat([self.embedding, new], dim=1)
+        seen, near = stack, self._near(bags)
+        if near is not None:
             ids = np.array([f"new {bag}" for bag in ids], dtype=object)
             wiring = wiring.with_new(ids)
-        union = np.concatenate([self.ids, ids])
-        stack = torch.cat([self.embedding, new], dim=1)
-        graphs = wiring.graphs(graph_embedding(self.plan, stack), union)
+            seen = torch.cat([torch.stack([_fitted_to(one.rule).to(near) for one in self.wired or []]), near], dim=1)
+        graphs = wiring.graphs(seen, np.concatenate([self.ids, ids]))
         return _without(self._sampled(stack, Propagation.of(graphs, dtype=stack.dtype)), len(self.ids))
 
     @property
@@ -127,6 +146,14 @@ class Fitted:
             return described(outputs.unsqueeze(1), self.plan.loss)
         keys = draw_keys([self.seeds[m] for m in chosen], self.plan.n_draws)
         return sample(network, parameters, embedding, paths, keys, self.plan.loss)
+
+
+def _fitted_to(rule: AbstractRule | None) -> Tensor:
+    """Embeddings (B, h) of the bags in fit, as their graph saw them."""
+    if rule is None:
+        got, remedy = "a wiring without a rule for new bags", "pass links=(new bags, bags in fit)"
+        raise InvalidGraphError("predict", expected="a graph that new bags can join", got=got, remedy=remedy)
+    return rule.fitted
 
 
 def _chunks(bags: Bags) -> Iterator[Bags]:

@@ -113,6 +113,9 @@ class Inference:
         Graphs of all bags, one a member, and rules for new ones; None without a graph.
     draws
         Expected labels (M, S, B, t), and their variance where the loss has one.
+    source
+        The model whose embeddings the graphs are made of, and new bags must be embedded by to join them: the base model
+        or, of several rounds, that of the last but one.  None where embeddings make no graph.
 
     """
 
@@ -120,6 +123,7 @@ class Inference:
     fit: StackFit
     wired: list[Wired] | None
     draws: Draws
+    source: StackFit | None = None
 
 
 def infer(
@@ -153,20 +157,21 @@ def infer(
 
     if plan.wiring is None:
         base = train_once(None, "base model")
-        return Inference(base, base, None, _draws(plan, base, None, seeds, bags.ids))
+        return Inference(base, base, None, _draws(plan, base, None, seeds))
     if not plan.wiring.needs_embeddings:
         wired, graphs = wire(np.zeros((len(seeds), len(bags), 1)))
         fit = train_once(graphs, "bag graph") if isinstance(graphs, BagGraph) else train(graphs, "bag graph")
-        return Inference(None, fit, wired, _draws(plan, fit, wired, seeds, bags.ids))
+        return Inference(None, fit, wired, _draws(plan, fit, wired, seeds))
     # 3: train a base model and embed all bags.
     base = fit = train_once(None if plan.observed is None else aligned(plan.observed, bags.ids), "base model")
     for _ in range(plan.rounds):
         # 4: the MAP graph of these embeddings.
-        wired, graphs = wire(graph_embedding(plan, fit.embedding))
+        source = fit
+        wired, graphs = wire(graph_embedding(plan, source.embedding))
         # 5: train encoder and graph network on it together.
         fit = train(graphs, "bag graph")
     # 6 to 10, with the encoder as it now is.
-    return Inference(base, fit, wired, _draws(plan, fit, wired, seeds, bags.ids))
+    return Inference(base, fit, wired, _draws(plan, fit, wired, seeds, source), source)
 
 
 def graph_embedding(plan: Plan, embedding: Tensor) -> Tensor:
@@ -215,7 +220,9 @@ def _among(wiring: AbstractWiring, Z: Any, mask: np.ndarray, ids: Any) -> Wired:
 # ---------------------------------------------------------------------- lines 6 to 10
 
 
-def _draws(plan: Plan, fit: StackFit, wired: list[Wired] | None, seeds: Sequence[int], ids: Any) -> Draws:
+def _draws(
+    plan: Plan, fit: StackFit, wired: list[Wired] | None, seeds: Sequence[int], source: StackFit | None = None
+) -> Draws:
     place: dict[str, Any] = {"device": chosen_device(plan.training.get("device", "auto")), "dtype": fit.embedding.dtype}
     paths = None if wired is None else Propagation.of(_shared(wired), **place)
     network = copy.deepcopy(plan.network).to(**place)
@@ -227,25 +234,29 @@ def _draws(plan: Plan, fit: StackFit, wired: list[Wired] | None, seeds: Sequence
         return described(outputs.cpu().unsqueeze(1), plan.loss)
     # 7 to 9: samples of the weights by dropout in the graph network.
     keys = draw_keys(seeds, plan.n_draws).to(place["device"])
-    if not plan.n_graph_draws or plan.wiring is None:
+    if not plan.n_graph_draws or plan.wiring is None or source is None or wired is None:
         return sample(network, parameters, embedding, paths, keys, plan.loss)
     parts = []
     for some in torch.tensor_split(keys, min(plan.n_graph_draws, plan.n_draws)):
-        stack = graph_embedding(plan, _dropped(network, embedding, some[0]))
-        own = Propagation.of(plan.wiring.graphs(stack, ids), **place)
+        stack = graph_embedding(plan, _dropped(network, source.embedding.to(**place), some[0]))
+        own = Propagation.of(plan.wiring.graphs(stack, wired[0].graph.ids), **place)
         parts.append(sample(network, parameters, embedding, own, some, plan.loss))
     variances = [part.variance for part in parts if part.variance is not None]
     return Draws(torch.cat([part.mean for part in parts], dim=1), torch.cat(variances, dim=1) if variances else None)
 
 
 def _dropped(network: Network, embedding: Tensor, key: Tensor) -> Tensor:
-    """Embeddings (M, B, h) whose entries are dropped, differently for every bag, as in training."""
+    """Embeddings (M, B, h) as one draw of the weights after them sees them: columns are dropped for all bags alike.
+
+    Were they dropped for every bag anew, distances would tell the masks and not the bags.
+    """
     if not isinstance(network.head, Head):
         raise _parameter("a head with dropout for draws of graphs", type(network.head).__name__, "set n_graph_draws=0")
     dropout = network.head.dropout.train()
+    same_mask = torch.zeros(embedding.shape[1], dtype=torch.int64, device=embedding.device)
     found = []
     for own_key, Z in zip(key, embedding, strict=True):
-        with keyed(own_key), torch.no_grad():
+        with keyed(own_key, [same_mask]), torch.no_grad():
             found.append(dropout(Z))
     return torch.stack(found)
 
