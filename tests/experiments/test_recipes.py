@@ -12,11 +12,11 @@ from baggraph import datasets
 from baggraph.data.stacked import AbstractStacked
 from baggraph.errors import DataFileError, ParameterError
 from baggraph.estimators.printed import make
-from baggraph.experiments.material import load
+from baggraph.experiments._material import load
+from baggraph.experiments._rows import ENGINES, estimator
+from baggraph.experiments._tasks import keys, plan
 from baggraph.experiments.recipe import Recipe, read_recipe, recipes, select
-from baggraph.experiments.rows import ENGINES, estimator
 from baggraph.experiments.run import run
-from baggraph.experiments.tasks import keys, plan
 
 RECIPES = recipes()
 
@@ -145,7 +145,7 @@ def _folder() -> Path:
 def test_broken_toml_is_named(tmp_path: Path) -> None:
     path = tmp_path / "broken.toml"
     path.write_text("name = ", encoding="utf-8")
-    with pytest.raises(DataFileError, match="broken.toml"):
+    with pytest.raises(DataFileError, match=r"broken\.toml"):
         read_recipe(path)
 
 

@@ -12,12 +12,12 @@ import pandas as pd
 import pytest
 
 from baggraph import ResultTable
-from baggraph.experiments import tasks
+from baggraph.experiments import _tasks as tasks
+from baggraph.experiments._ledger import Ledger
+from baggraph.experiments._tasks import Task, keys, plan
 from baggraph.experiments.executors import Processes, Serial, executor
-from baggraph.experiments.ledger import Ledger
 from baggraph.experiments.recipe import Recipe, read_recipe
 from baggraph.experiments.run import Progress, results_folder, run
-from baggraph.experiments.tasks import Task, keys, plan
 
 SMALL = Path(__file__).parent / "small.toml"
 KEY = ["method", "dataset", "repeat", "fold", "metric"]

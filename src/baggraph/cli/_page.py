@@ -11,10 +11,11 @@ import pandas as pd
 from baggraph import datasets
 from baggraph.data.results import ResultTable
 from baggraph.experiments import supplement
+from baggraph.experiments._scores import SCORES
 from baggraph.experiments.recipe import Recipe
 from baggraph.experiments.run import results_folder
 from baggraph.experiments.verdict import cells, claims, one_line
-from baggraph.report import paper
+from baggraph.report import _paper as paper
 from baggraph.report.figures import Figure
 from baggraph.report.reproduction import Section, write_page
 from baggraph.report.tables import markdown
@@ -57,9 +58,8 @@ def write(path: Path, chosen: Sequence[Recipe], folder: Path, tier: str) -> Path
 def _section(recipe: Recipe, folder: Path) -> Section:
     table = ResultTable.read(folder)
     found = cells(recipe, table)
-    headline = list(recipe.expected) or [recipe.metrics[0]]
-    if recipe.comparable:
-        headline = [*headline, *(name for name in recipe.metrics if name not in headline and name != "nll")]
+    plain = [name for name in recipe.metrics if SCORES[name].needs in ("decisions", "targets")]
+    headline = [name for name in plain if name in recipe.expected or recipe.comparable]
     return Section(
         recipe.name,
         recipe.title,

@@ -12,7 +12,7 @@ from typing import Any
 
 from baggraph.errors import DataFileError, ParameterError, closest
 from baggraph.experiments._parsing import parse
-from baggraph.experiments.scores import SCORES
+from baggraph.experiments._scores import SCORES
 
 __all__ = ["Claim", "Method", "Recipe", "Tier", "read_recipe", "recipes", "select"]
 
@@ -188,7 +188,7 @@ def recipes(paper: str = "pal2022") -> dict[str, Recipe]:
     'sound'
     """
     folder = files("baggraph.experiments") / "recipes" / paper
-    paths = sorted(Path(str(folder)).glob("*.toml"))
+    paths = sorted(Path(str(folder)).glob("*.toml"), key=lambda path: path.stem)
     return {recipe.name: recipe for recipe in map(read_recipe, paths)}
 
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from baggraph.data.results import ResultTable
 from baggraph.errors import ParameterError, closest
+from baggraph.experiments._ledger import Ledger
+from baggraph.experiments._tasks import Key, Task, keys, perform, plan
 from baggraph.experiments.executors import Executor, Serial
-from baggraph.experiments.ledger import Ledger
 from baggraph.experiments.recipe import TIERS, Recipe
-from baggraph.experiments.tasks import Key, Task, keys, perform, plan
 
 __all__ = ["Progress", "results_folder", "run"]
 

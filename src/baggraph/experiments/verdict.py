@@ -12,8 +12,8 @@ from scipy import stats
 
 from baggraph import datasets
 from baggraph.data.results import ResultTable
+from baggraph.experiments._scores import SCORES
 from baggraph.experiments.recipe import Claim, Recipe
-from baggraph.experiments.scores import SCORES
 
 __all__ = ["cells", "claims", "one_line"]
 

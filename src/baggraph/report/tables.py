@@ -40,7 +40,7 @@ def grid(cells: pd.DataFrame, across: str = "dataset") -> pd.DataFrame:
 
     >>> row = {"method": "a", "dataset": "d", "ours": 1.5, "sd": 0.25, "repeats": 3, "of": 10, "printed": 2.0}
     >>> grid(pd.DataFrame([row])).to_dict("records")
-    [{'method': 'a', 'd': '1.5 ± 0.2 (3) / 2.0'}]
+    [{'method': 'a', 'd': '1.50 ± 0.25 (3) / 2.00'}]
     """
     methods, columns = list(dict.fromkeys(cells["method"])), list(dict.fromkeys(cells[across]))
     found = pd.DataFrame("", index=methods, columns=columns)
@@ -51,7 +51,7 @@ def grid(cells: pd.DataFrame, across: str = "dataset") -> pd.DataFrame:
 
 
 def _cell(row: Mapping[str, Any]) -> str:
-    digits = 1 if max(abs(row["ours"]), 0 if math.isnan(row["printed"]) else row["printed"]) >= 1 else 3
+    digits = 1 if max((abs(v) for v in (row["ours"], row["printed"]) if not math.isnan(v)), default=0.0) >= 10 else 2
     shown = "–" if math.isnan(row["ours"]) else f"{row['ours']:.{digits}f}"
     if not math.isnan(row["ours"]) and not math.isnan(row["sd"]):
         shown += f" ± {row['sd']:.{digits}f}"

@@ -14,7 +14,7 @@ from baggraph.data.bags import Bags
 from baggraph.data.graph import BagGraph
 from baggraph.errors import ParameterError, closest
 from baggraph.evaluation._division import divide
-from baggraph.experiments.published import published_draw
+from baggraph.experiments._published import published_draw
 from baggraph.experiments.recipe import Recipe
 from baggraph.graphs.knn import knn_graph
 

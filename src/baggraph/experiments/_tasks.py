@@ -20,9 +20,9 @@ from baggraph.evaluation._division import places, visible_and_tested
 from baggraph.evaluation._provenance import provenance, rows_of
 from baggraph.evaluation._running import Outcome, Trial
 from baggraph.evaluation._tasks import task_of
-from baggraph.experiments.material import Material, load
+from baggraph.experiments._material import Material, load
+from baggraph.experiments._rows import estimator, metrics_of
 from baggraph.experiments.recipe import Method, Recipe, read_recipe
-from baggraph.experiments.rows import estimator, metrics_of
 from baggraph.inference._device import chosen_device
 from baggraph.inference._sharing import sharing_base_models
 

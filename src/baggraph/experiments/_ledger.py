@@ -10,7 +10,7 @@ from filelock import FileLock, Timeout
 
 from baggraph.data._fingerprint import digest
 from baggraph.data.readers._atomic import replacing
-from baggraph.experiments.tasks import Done, Key, Task
+from baggraph.experiments._tasks import Done, Key, Task
 
 __all__ = ["Ledger"]
 

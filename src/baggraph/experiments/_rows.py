@@ -9,11 +9,11 @@ from baggraph.errors import ParameterError, closest
 from baggraph.estimators.printed import make
 from baggraph.evaluation.metrics import Metric
 from baggraph.experiments import classical
-from baggraph.experiments.material import Material
-from baggraph.experiments.published import PublishedRents
+from baggraph.experiments._material import Material
+from baggraph.experiments._published import PublishedRents
+from baggraph.experiments._scores import SCORES
+from baggraph.experiments._winner import Winner
 from baggraph.experiments.recipe import Method, Recipe, Tier
-from baggraph.experiments.scores import SCORES
-from baggraph.experiments.winner import Winner
 from baggraph.graphs.shuffled import ShuffledWiring
 
 __all__ = ["estimator", "metrics_of"]
