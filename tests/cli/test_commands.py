@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -121,27 +122,28 @@ def test_help_has_words_and_verbs_have_examples(run, arguments):
         assert "Example" in out
 
 
-def test_demo_prints_a_table_that_beats_the_trivial(run):
+def test_demo_audits_compares_and_writes_a_page(run, monkeypatch, tmp_path):
+    from baggraph.cli import demo
+
+    monkeypatch.setattr(demo, "EPOCHS", 3)
     code, out, _ = run("demo")
     assert code == 0
-    scores = {
-        line.rsplit(maxsplit=2)[0].strip(): float(line.split()[-2]) for line in out.splitlines() if " class" in line
-    }
-    assert scores["majority class"] == 50.0
-    assert scores["nearest class mean, of bag means"] > 65
+    rows = dict(re.findall(r"^(\S.*?) +(\d+\.\d) +[-\d.]+ to", out, re.M))
+    assert float(rows["majority"]) == 50.0
+    assert float(rows["summary SVM"]) > 60
+    assert set(rows) >= {"bag size", "MI-Kernel", "network", "network, 20 draws", "bag graph"}
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "54 others" in page
+    assert page.count("data:image/png;base64") > 100
 
 
-def test_demo_scores_no_bag_by_its_own_label():
-    """With labels that say nothing, leaking folds would score above chance."""
-    import numpy as np
-
-    from baggraph.cli.demo import nearest_mean_accuracy
-    from baggraph.data.splits import stratified_folds
-
-    noise = np.random.default_rng(0)
-    features, y = noise.normal(size=(60, 500)), np.repeat([0, 1], 30)
-    accuracy = nearest_mean_accuracy(features, y, stratified_folds(y, folds=10, repeats=5))
-    assert accuracy.mean() < 0.65
+@pytest.mark.slow
+def test_demo_guesses_the_hidden_labels(run):
+    code, out, _ = run("demo")
+    assert code == 0
+    rows = {name: float(mean) for name, mean in re.findall(r"^(\S.*?) +(\d+\.\d) +[-\d.]+ to", out, re.M)}
+    assert rows["bag graph"] > rows["summary SVM"] + 10
+    assert float(re.search(r"guesses ([\d.]+) %", out).group(1)) > 85
 
 
 def python(code: str) -> subprocess.CompletedProcess[str]:

@@ -58,7 +58,7 @@ def build(
         instance_names=[f"image-{row}" for row in rows],
         instance_y=(digits[rows] == target).astype(np.int64),
         instance_info={"digit": digits[rows]},
-        metadata={"target": target, "random_state": random_state},
+        metadata={"target": target, "random_state": random_state, "image_shape": [8, 8]},
     )
 
 
