@@ -57,12 +57,12 @@ class Posterior:
     variance: Any = None
 
     def __post_init__(self) -> None:
-        draws = np.asarray(self.draws, dtype=np.float64)
+        draws = _own(self.draws)
         if draws.ndim != 3 or not draws.shape[0] or not draws.shape[2]:
             raise _wrong("draws of shape (draws, bags, classes or targets)", f"shape {draws.shape}", "stack them so")
         ids = canonical_ids(self.ids, draws.shape[1])
         _refuse_non_finite(draws, ids, "draws")
-        variance = None if self.variance is None else np.asarray(self.variance, dtype=np.float64)
+        variance = None if self.variance is None else _own(self.variance)
         classes = None if self.classes is None else np.asarray(self.classes)
         if classes is not None:
             _check_probabilities(draws, ids, classes, variance)
@@ -285,6 +285,12 @@ class Posterior:
         else:
             what = count(n_columns, "target") + (" with noise" if self.has_noise else "")
         return f"Posterior: {count(n_bags, 'bag')}, {count(n_draws, 'draw')}, {what}"
+
+
+def _own(values: Any) -> Array:
+    """Numbers that nobody else can change."""
+    array = np.asarray(values, dtype=np.float64)
+    return array.copy() if array.flags.writeable and isinstance(values, np.ndarray) else array
 
 
 def _plain(label: Any) -> Any:
