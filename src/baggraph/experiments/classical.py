@@ -16,6 +16,7 @@ CLASSICAL = ("mi-SVM", "MI-SVM", "MI-Kernel", "EM-DD", "mi-Graph", "MI-VLAD", "m
 TRIVIAL = ("majority", "bag size", "largest norm", "summary SVM")
 LARGE = 3000  # instances above which a machine on instances is tried with fewer settings
 SCALINGS = ("standard", "minmax")
+SPARSE_SCALINGS = ["maxabs", "none"]  # zeros stay zeros
 
 Settings = Mapping[str, Sequence[Any]]
 
@@ -40,33 +41,35 @@ def _grids(bags: Bags) -> dict[str, tuple[list[Settings], int]]:
     A machine on bags is trained in a millisecond and gets ten inner folds, as few make the choice a lottery on a
     hundred bags; what looks at instances gets three or five.
     """
-    unit = {scaling: float(Rows.of(bags, scaling, "rbf", "scale").kernel.gamma) for scaling in SCALINGS}
+    scalings = SPARSE_SCALINGS if bags.is_sparse else SCALINGS
+    first, second = scalings
+    unit = {scaling: float(Rows.of(bags, scaling, "rbf", "scale").kernel.gamma) for scaling in scalings}
 
     def rbf(scaling: str, *multiples: float, **others: Sequence[Any]) -> Settings:
         return {"scaling": [scaling], "gamma": [multiple * unit[scaling] for multiple in multiples], **others}
 
     def both(*multiples: float, C: Sequence[float]) -> list[Settings]:
-        return [rbf(scaling, *multiples, C=C) for scaling in SCALINGS]
+        return [rbf(scaling, *multiples, C=C) for scaling in scalings]
 
     def codebook(**others: Sequence[Any]) -> list[Settings]:
-        return [{"scaling": SCALINGS, "C": [1.0, 10.0], **others}]
+        return [{"scaling": scalings, "C": [1.0, 10.0], **others}]
 
     def linear(scaling: str, C: float) -> Settings:
         return {"kernel": ["linear"], "scaling": [scaling], "C": [C]}
 
-    pattern = [rbf("standard", 1.0, C=[10.0]), rbf("minmax", 1.0, C=[1.0])]
+    pattern = [rbf(first, 1.0, C=[10.0]), rbf(second, 1.0, C=[1.0])]
     witness = pattern
     if bags.n_instances <= LARGE:
-        pattern = [*pattern, linear("standard", 0.1), linear("minmax", 1.0)]
-        witness = [pattern[0], rbf("minmax", 1.0, 0.25, C=[1.0, 10.0]), linear("standard", 0.1)]
+        pattern = [*pattern, linear(first, 0.1), linear(second, 1.0)]
+        witness = [pattern[0], rbf(second, 1.0, 0.25, C=[1.0, 10.0]), linear(first, 0.1)]
     return {
         "mi-SVM": (pattern, 3),
         "MI-SVM": (witness, 5),
         "MI-Kernel": (both(1.0, 0.25, 4.0, C=[1.0, 10.0, 100.0]), 10),
-        "EM-DD": ([{"scaling": SCALINGS}], 3),
+        "EM-DD": ([{"scaling": scalings}], 3),
         "mi-Graph": (both(1.0, 0.25, 4.0, C=[10.0, 100.0, 1000.0]), 10),
         "MI-VLAD": (codebook(n_centers=[1, 2, 3], energy=[1.0, 0.9]), 10),
         "mi-FV": (codebook(n_components=[1, 2, 3], energy=[0.9]), 10),
-        "MILES": ([rbf("minmax", 1.0, C=[1.0, 3.0])], 5),
-        "summary SVM": ([rbf("standard", 1.0, 0.25, 4.0, C=[10.0, 1.0])], 10),
+        "MILES": ([rbf(second, 1.0, C=[1.0, 3.0])], 5),
+        "summary SVM": ([rbf(first, 1.0, 0.25, 4.0, C=[10.0, 1.0])], 10),
     }
