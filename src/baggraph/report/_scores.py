@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from html import escape
 from typing import Any
 
 import pandas as pd
 
 from baggraph.data.results import ResultTable
-from baggraph.errors import BagError
+from baggraph.errors import BagError, BagWarning
 from baggraph.evaluation.compare import Comparison, compare
 from baggraph.evaluation.metrics import METRICS
 from baggraph.report import _charts as charts
@@ -49,10 +50,12 @@ def leading_sentence(table: ResultTable) -> str:
 
 def _compared(table: ResultTable, metric: str) -> Comparison | None:
     """Tests in pairs; None where there are no pairs of folds: one method, one fold, a metric without a better."""
-    try:
-        return compare(table, metric)
-    except BagError:
-        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BagWarning)  # of folds that some method lacks: the page counts splits
+        try:
+            return compare(table, metric)
+        except BagError:
+            return None
 
 
 def _verdict(found: Comparison | None, dataset: str, best: str, second: str) -> str:
