@@ -9,9 +9,11 @@ import typer
 from baggraph import __version__
 from baggraph.cli import audit, compare, datasets, demo, fit, graph, predict, report, reproduce
 from baggraph.cli._console import complain
+from baggraph.cli._settings import remembered
 from baggraph.errors import BagError, ParameterError
 
 EPILOG = (
+    "A file baggraph.toml in the current folder may hold options, in a table a verb.  "
     "Exit codes: 0 fine, 2 wrong usage, 3 data that cannot be read, fetched or trusted, 4 not converged, 5 interrupted."
 )
 
@@ -49,10 +51,16 @@ def _options(
     del version  # its callback has done everything
 
 
+def _options_by_verb() -> dict[str, set[str]]:
+    """Options that a file may hold: all but those that print and leave."""
+    verbs = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    return {name: {option.name for option in verb.params if option.name != "help"} for name, verb in verbs.items()}
+
+
 def run(arguments: list[str]) -> int:
     """Run one command and return its exit code."""
     try:
-        app(arguments, prog_name="baggraph")
+        app(arguments, prog_name="baggraph", default_map=remembered(_options_by_verb()))
     except SystemExit as leave:
         return leave.code if isinstance(leave.code, int) else 0
     except BagError as error:
