@@ -10,13 +10,13 @@ from baggraph.baselines._kernels import Rows
 from baggraph.data.bags import Bags
 from baggraph.evaluation.grid import Grid
 
-__all__ = ["CLASSICAL", "TRIVIAL", "methods"]
+__all__ = ["methods"]
 
 CLASSICAL = ("mi-SVM", "MI-SVM", "MI-Kernel", "EM-DD", "mi-Graph", "MI-VLAD", "mi-FV", "MILES")
 TRIVIAL = ("majority", "bag size", "largest norm", "summary SVM")
 LARGE = 3000  # instances above which a machine on instances is tried with fewer settings
 SCALINGS = ("standard", "minmax")
-SPARSE_SCALINGS = ["maxabs", "none"]  # zeros stay zeros
+SPARSE_SCALINGS = ("maxabs", "none")  # zeros stay zeros
 
 Settings = Mapping[str, Sequence[Any]]
 
