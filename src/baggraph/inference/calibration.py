@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from baggraph.data.posterior import Posterior
+from baggraph.data.posterior import LEAST_PROBABILITY, Posterior
 from baggraph.errors import InvalidBagsError, ParameterError
 
 __all__ = ["Conformal", "fit_noise", "fit_temperature", "temper", "with_noise"]
@@ -37,11 +37,24 @@ def temper(posterior: Posterior, temperature: float) -> Posterior:
 def fit_temperature(posterior: Posterior, y: Any) -> float:
     """The temperature of the least negative log-likelihood of held-out labels (Guo et al. 2017, On calibration).
 
+    Of n labels and C classes, one counts as probability ``(n + 1) / (n + C)`` of its class and ``1 / (n + C)`` of each
+    other (Platt 1999): a few labels that are all right would otherwise make the model certain.
+
     >>> sure = Posterior([[[0.99, 0.01]] * 4], classes=[0, 1])
     >>> round(fit_temperature(sure, [0, 0, 0, 1]), 1)  # right three times of four
-    4.2
+    6.6
     """
-    loss = lambda log_t: -float(np.nanmean(temper(posterior, np.exp(log_t)).log_density(y)))  # noqa: E731
+    codes = posterior.codes(y)
+    known = np.flatnonzero(codes >= 0)
+    if not len(known):
+        raise _wrong("labelled bags", "none", "hold some out")
+    held, n_classes = posterior.take(known), len(posterior.classes)
+    shares = (np.eye(n_classes)[codes[known]] * len(known) + 1) / (len(known) + n_classes)
+
+    def loss(log_temperature: float) -> float:
+        probability = temper(held, np.exp(log_temperature)).mean
+        return -float((shares * np.log(np.maximum(probability, LEAST_PROBABILITY))).sum(axis=1).mean())
+
     reach = float(np.log(HOTTEST))
     return float(np.exp(minimize_scalar(loss, bounds=(-reach, reach), method="bounded").x))
 
