@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from baggraph.data.graph import BagGraph
 from baggraph.errors import InvalidGraphError
@@ -15,6 +16,9 @@ from baggraph.graphs._certify import pair_distances
 from baggraph.graphs._theta import starting_potential, theta_from_neighbors
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
+# Differences of embeddings whose squares, and theirs, are told apart in either type.
+WIDTHS = {"float32": (1e-12, 1e15), "float64": (1e-60, 1e70)}
+BLUR = 1e-5  # by which float32 may move a bag, in units of the deviation of all bags
 
 
 @dataclass(frozen=True)
@@ -67,18 +71,50 @@ class Problem:
 
 
 def embeddings(Z: Any, device: str, precision: str, *, n_dims: int = 2) -> torch.Tensor:
-    """Embeddings as a tensor of the chosen type and place, or an error that names the bag."""
+    """Embeddings as a tensor of the chosen place and type, or an error that names the bag.
+
+    Where float32 would blur distances (far from the origin, or out of its range), float64 is taken instead.
+    """
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
-    tensor = Z.detach() if isinstance(Z, torch.Tensor) else torch.from_numpy(np.array(Z, dtype=np.float64))
+    tensor = Z.detach() if isinstance(Z, torch.Tensor) else torch.from_numpy(_copied(Z))
     expected = "an array (bags, features)" if n_dims == 2 else "an array (graphs, bags, features)"
     if tensor.ndim != n_dims or tensor.shape[-2] < 2:
         raise _wrong(f"{expected} of at least two bags", f"shape {tuple(tensor.shape)}", "stack the embeddings")
-    tensor = tensor.to(device=device, dtype=DTYPES[precision])
+    tensor = tensor.to(device)
     bad = ~torch.isfinite(tensor).all(dim=-1).reshape(-1)
     if bool(bad.any()):
         raise _wrong("finite embeddings", f"NaN or infinity in row {int(bad.int().argmax())}", "look at that bag")
-    return tensor
+    width = _width(tensor)
+    if not _in_range(width, WIDTHS["float64"]):
+        raise _wrong("embeddings of ordinary size", f"differences of about {float(width.max()):.1g}", "rescale them")
+    if precision == "float32" and not (_in_range(width, WIDTHS["float32"]) and _near_origin(tensor)):
+        precision = "float64"
+    return tensor.to(DTYPES[precision])
+
+
+def _copied(Z: Any) -> NDArray[Any]:
+    array = np.asarray(Z)
+    return np.array(array, dtype=np.float32 if array.dtype == np.float32 else np.float64)
+
+
+def _width(tensor: torch.Tensor) -> torch.Tensor:
+    """The widest column of every graph, or zero where all bags are equal."""
+    low, high = torch.aminmax(tensor, dim=-2) if tensor.shape[-1] else (tensor.new_zeros(1), tensor.new_zeros(1))
+    return (high.to(torch.float64) - low).amax(dim=-1)
+
+
+def _in_range(width: torch.Tensor, limits: tuple[float, float]) -> bool:
+    return bool(((width == 0) | ((width >= limits[0]) & (width <= limits[1]))).all())
+
+
+def _near_origin(tensor: torch.Tensor) -> bool:
+    """Whether rounding to float32 moves bags by little, compared with how far they lie apart."""
+    if tensor.dtype != torch.float64:
+        return True  # nothing is rounded
+    variance, mean = torch.var_mean(tensor, dim=-2)
+    moved = torch.finfo(torch.float32).eps * mean.norm(dim=-1)
+    return bool((moved <= BLUR * variance.sum(dim=-1).sqrt()).all())
 
 
 def pose(
@@ -135,7 +171,10 @@ def _local_scales(distances: torch.Tensor, n_neighbors: list[int]) -> torch.Tens
     scale = torch.stack(picked).to(torch.float64).sqrt()
     least = torch.where(scale > 0, scale, torch.inf).amin(dim=1, keepdim=True)
     if bool(torch.isinf(least).any()):
-        raise _wrong("embeddings that differ", "distances that are all zero", "look at the embeddings")
+        if not bool((distances > 0).flatten(1).any(dim=1).all()):
+            raise _wrong("embeddings that differ", "distances that are all zero", "look at the embeddings")
+        remedy = "drop duplicates, raise n_neighbors, or set local_scaling=False"
+        raise _wrong("some bag whose k-th neighbour is no duplicate of it", "none", remedy)
     return torch.maximum(scale, least).reshape(-1)
 
 

@@ -62,7 +62,8 @@ class LearnedGraph:
         ``"check"`` reports the share of bags that provably miss no edge for want of candidates; ``"exact"`` adds
         missing pairs and solves again until the graph is that of all pairs.
     knn, device, precision
-        How neighbours are searched; ``"auto"``, ``"cpu"`` or ``"cuda"``; type of the large arrays.
+        How neighbours are searched; ``"auto"``, ``"cpu"`` or ``"cuda"``; type of the large arrays (float64 is taken
+        where float32 would blur the distances of these embeddings).
     random_state
         Seed of approximate searches and of :meth:`sample`.
 
