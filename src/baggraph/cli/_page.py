@@ -76,7 +76,7 @@ def _section(recipe: Recipe, folder: Path) -> Section:
 
 def _predictions(folder: Path) -> pd.DataFrame:
     parts = [pd.read_parquet(path) for path in sorted((folder / "predictions").glob("*.parquet"))]
-    return pd.concat(parts) if parts else pd.DataFrame({"method": [], "dataset": []})
+    return pd.concat(parts) if parts else pd.DataFrame(columns=["method", "dataset", "bag", "prediction", "std"])
 
 
 def _figures(recipe: Recipe, found: pd.DataFrame, predictions: pd.DataFrame) -> dict[str, Figure]:

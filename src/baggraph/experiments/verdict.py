@@ -90,6 +90,8 @@ def _sentence(recipe: Recipe, row: dict[str, Any]) -> str:
         return f"cannot be compared: {recipe.comparable}{because}"
     if abs(row["difference"]) <= row["tolerance"]:
         return f"reproduced{because}"
+    if row["repeats"] < row["of"] and abs(row["difference"]) <= 2 * row["tolerance"]:
+        return f"undecided: {row['difference']:+.2f} after {row['repeats']} of {row['of']} repeats{because}"
     return f"not reproduced: {abs(row['difference']):.2f} {'above' if row['difference'] > 0 else 'below'}{because}"
 
 
@@ -165,14 +167,15 @@ def one_line(recipe: Recipe, found: pd.DataFrame) -> str:
     >>> from baggraph.experiments.recipe import recipes
     >>> recipe = recipes()["rental"]
     >>> one_line(recipe, pd.DataFrame([], columns=COLUMNS))
-    'rental (Table 4, sound): 0 printed numbers; no number for 0 cells'
+    'rental (Table 4, sound): ours beside 0 printed numbers'
     """
     printed = found[~found["printed"].isna() & found["ours"].notna()]
-    words = {"reproduced": "reproduced", "not reproduced": "not", "cannot be compared": "cannot be compared"}
+    words = ("reproduced", "undecided", "not reproduced", "cannot be compared")
     counts: Sequence[str] = [
-        f"{n} {word}" for start, word in words.items() if (n := int(printed["verdict"].str.startswith(start).sum()))
+        f"{n} {word}" for word in words if (n := int(printed["verdict"].str.startswith(word).sum()))
     ]
     told = f": {', '.join(counts)}" if counts else ""
-    absent = int(found["ours"].isna().sum())
-    of = f"{len(printed)} printed numbers{told}"
-    return f"{recipe.name} ({recipe.source}, {recipe.protocol}): {of}; no number for {absent} cells"
+    absent = int((found["ours"].isna() & found["printed"].notna()).sum())
+    lacking = f"; {absent} printed numbers have none beside them" if absent else ""
+    where = f"{recipe.name} ({recipe.source}, {recipe.protocol})"
+    return f"{where}: ours beside {len(printed)} printed numbers{told}{lacking}"

@@ -101,7 +101,8 @@ def _opacity(spread: Mapping[str, Array]) -> dict[str, Array]:
 def _window(xy: Array, polygons: Sequence[Array] | None) -> tuple[Array, Array]:
     """Lower left and upper right corners of what is shown; far ends of polygons are cut off."""
     low, high = np.quantile(xy, [0.0, 1.0] if polygons is None else [EDGE, 1 - EDGE], axis=0)
-    margin = (EDGE if polygons is None else 0.15) * (high - low)
+    span = np.where(high > low, high - low, max(float((high - low).max()), 1e-6))
+    margin = (EDGE if polygons is None else 0.15) * span
     return low - margin, high + margin
 
 

@@ -54,6 +54,7 @@ def write_page(path: Path, sections: Sequence[Section], intro: str, appendix: st
     folder.mkdir(parents=True, exist_ok=True)
     lines = [intro.strip(), "", "## In short", ""]
     lines += [f"- [{section.title}](#{_anchor(section)}): {section.summary}" for section in sections]
+    lines += ["", "## Which claims hold", "", *_claims_in_short(sections)]
     for section in sections:
         lines += ["", *_lines(section, folder)]
     path.write_text("\n".join([*lines, "", appendix.strip()]).rstrip() + "\n", encoding="utf-8")
@@ -136,6 +137,18 @@ def _claims(claims: pd.DataFrame) -> list[str]:
         if name.startswith("p (")
     }
     return ["Claims, tested in pairs:", "", markdown(frame, p), ""]
+
+
+def _claims_in_short(sections: Sequence[Section]) -> list[str]:
+    """A line a claim: on how many sets it holds, and what it is elsewhere."""
+    lines = []
+    for section in sections:
+        for says, part in section.claims.groupby("claim", sort=False):
+            counts = part["verdict"].value_counts(sort=False)
+            told = "; ".join(f"{verdict} ({n} of {len(part)} sets)" for verdict, n in counts.items())
+            only = next(iter(counts.index)) if len(part) == 1 else told
+            lines.append(f"- {section.title}: {says}. **{only[0].upper()}{only[1:]}.**")
+    return lines or ["None was tested."]
 
 
 def _effort(cells: pd.DataFrame) -> list[str]:
