@@ -239,6 +239,31 @@ class BagGraphEstimator(AbstractStacked, BaseEstimator):
         """Labels of new bags: the most probable class, or the expected target."""
         return self.predict_posterior(X).prediction
 
+    def explain(self, X: Any, *, of: Any = None, method: str = "auto", seen: bool = False, links: Any = None) -> Any:
+        """Why the model says what it says: an :class:`~baggraph.estimators.Explanation` a bag.
+
+        Contributions of bags through the graph add up to the score, contributions of instances rank them.
+
+        Parameters
+        ----------
+        X
+            Bags as for :meth:`predict`, or one of them (``bags["s1"]``), which gets one explanation instead of a list.
+        of
+            The class, or the number of the target, whose score is explained.  Default: of two classes the second, of
+            more the most probable; the first target.
+        method
+            For instances: ``"attention"``, ``"leave-one-out"``, ``"gradients"`` (integrated), or ``"auto"``: the first
+            where the encoder attends, else the second, or the third where a bag has more than 1000 instances.
+        seen
+            Explain bags of the fit, known by their ids, where they stand in the fitted graph, as in ``posterior_``.
+        links
+            As for :meth:`predict_posterior`.
+
+        """
+        from baggraph.estimators._explaining import explain
+
+        return explain(self, X, of=of, method=method, seen=seen, links=links)
+
     def save(self, folder: str | Path, *, overwrite: bool = False, notes: Any = None) -> Path:
         """Write the fitted model to a folder of JSON, safetensors and Parquet; ``baggraph.load`` gives it back.
 
