@@ -31,18 +31,37 @@ class StackedAdam:
         """Move the rows, or only those that are live (M,)."""
         self.steps += 1
         lr = self.lr if live is None else self.lr * live
-        corrections = torch.stack([1 - beta**self.steps for beta in BETAS])
         if self._fused:
-            _triton_adam.step(self, gradient, lr, corrections, BETAS, EPSILON)
+            _triton_adam.step(self, gradient, lr, self._corrections(), BETAS, EPSILON)
+            return
+        gradient = self._decay(gradient, lr.unsqueeze(1))
+        if self.rows.is_cpu:
+            self._step_by_member(gradient, lr)
         else:
-            self._step(gradient, lr.unsqueeze(1), corrections)
+            self._step(gradient, lr.unsqueeze(1), self._corrections())
 
-    def _step(self, gradient: Tensor, lr: Tensor, corrections: Tensor) -> None:
+    def _corrections(self) -> Tensor:
+        return torch.stack([1 - beta**self.steps for beta in BETAS])
+
+    def _decay(self, gradient: Tensor, lr: Tensor) -> Tensor:
+        """The gradient with its decay, or, after the rows were decayed, as it was."""
         decays = self.decay.unsqueeze(1) * self.decayed
         if self.kind == "l2":
-            gradient = torch.addcmul(gradient, decays, self.rows)
-        else:
-            self.rows.addcmul_(lr * decays, self.rows, value=-1)
+            return torch.addcmul(gradient, decays, self.rows)
+        self.rows.addcmul_(lr * decays, self.rows, value=-1)
+        return gradient
+
+    def _step_by_member(self, gradient: Tensor, lr: Tensor) -> None:
+        """In one pass over each row: the kernel of ``torch.optim.Adam(fused=True)``, which has one rate for all."""
+        for row, first, second, own, rate in zip(
+            self.rows, self.first, self.second, gradient, lr.tolist(), strict=True
+        ):
+            torch._fused_adam_(
+                [row], [own], [first], [second], [], [self.steps], lr=rate, beta1=BETAS[0], beta2=BETAS[1],
+                weight_decay=0.0, eps=EPSILON, amsgrad=False, maximize=False,
+            )  # fmt: skip
+
+    def _step(self, gradient: Tensor, lr: Tensor, corrections: Tensor) -> None:
         self.first.lerp_(gradient, 1 - BETAS[0])
         self.second.mul_(BETAS[1]).addcmul_(gradient, gradient, value=1 - BETAS[1])
         scale = self.second.sqrt().div_(corrections[1].sqrt()).add_(EPSILON)

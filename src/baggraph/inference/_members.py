@@ -82,6 +82,14 @@ def start(network: Network, layout: Layout, seeds: Sequence[int]) -> Tensor:
     return rows
 
 
+def adopted(network: nn.Module, layout: Layout, row: Tensor) -> dict[str, nn.Parameter]:
+    """Let the parameters of a network lie in a row (width,), so that it runs as one member with nothing exchanged."""
+    views = layout.views(row.unsqueeze(0))
+    for name, parameter in network.named_parameters():
+        parameter.data = views[name].detach().view(parameter.shape)
+    return dict(network.named_parameters())
+
+
 def keys(seeds: Sequence[int]) -> Tensor:
     """A number (M,) int32 a seed, from which all masks of dropout follow."""
     states = [np.random.SeedSequence(seed).generate_state(1) for seed in seeds]
@@ -91,6 +99,12 @@ def keys(seeds: Sequence[int]) -> Tensor:
 def epoch_keys(seeds: Sequence[int], epochs: int) -> Tensor:
     """The same for every epoch (epochs, M)."""
     return scrambled(keys(seeds) ^ scrambled(torch.arange(epochs, dtype=torch.int32)).unsqueeze(1))
+
+
+def set_training(network: nn.Module, on: bool) -> None:
+    """Switch dropout on or off; walking over all layers in every epoch would take longer than a small layer."""
+    if network.training != on:
+        network.train(on)
 
 
 def forward(
@@ -110,8 +124,7 @@ def forward(
         with keyed(own_key, rows):
             return functional_call(network, own, (instances, offsets, graph))
 
-    if network.training != (key is not None):
-        network.train(key is not None)
+    set_training(network, key is not None)
     if all(value.shape[0] == 1 for value in parameters.values()):
         own = {name: value.squeeze(0) for name, value in parameters.items()}
         found = one(own, None if key is None else key.squeeze(0))

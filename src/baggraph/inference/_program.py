@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from baggraph.inference._adam import StackedAdam
-from baggraph.inference._members import Layout, epoch_keys, forward
+from baggraph.inference._members import Layout, adopted, epoch_keys, forward, set_training
+from baggraph.nn.dropout import keyed
 from baggraph.nn.gcn import Propagation
 from baggraph.nn.losses import AbstractLoss
-from baggraph.nn.network import Network
+from baggraph.nn.network import Forward, Network
 
 PRECISIONS = {
     "bfloat16": torch.bfloat16,
@@ -24,6 +25,7 @@ PRECISIONS = {
 REPORTS = 20
 EAGER_STEPS = 3  # before recording: libraries make their plans and handles on first use
 IMPROVEMENT = 1e-3
+LARGEST_KEPT = (32 << 20) - (64 << 10)  # and what the allocator adds is within its limit
 
 Trained = tuple[Tensor, Tensor, Tensor, Tensor]
 
@@ -69,7 +71,12 @@ class Program:
         device = settings.device
         self.rows = rows.to(device, copy=True)
         self.low = self.rows if rows.dtype == settings.compute_dtype else self.rows.to(settings.compute_dtype)
-        self.leaves = {name: view.detach().requires_grad_() for name, view in layout.views(self.low).items()}
+        self.alone = len(rows) == 1
+        self.leaves: dict[str, Tensor] = (
+            {**adopted(network, layout, self.low[0])}
+            if self.alone
+            else {name: view.detach().requires_grad_() for name, view in layout.views(self.low).items()}
+        )
         self.gradient = torch.zeros_like(self.rows)
         self.gradient_views = list(layout.views(self.gradient).values())
         self.targets = targets.unsqueeze(-3).to(device)  # the same for all levels
@@ -86,6 +93,7 @@ class Program:
 
     def train(self, tell: Callable[[int], None]) -> Trained:
         """Run all epochs; outputs, embedding, losses and rows on the CPU."""
+        keep_freed_memory()
         with _products(self.settings):
             advance, done = self._recorded() if self.settings.device.type == "cuda" else (self._step, 0)
             epochs = self.settings.epochs
@@ -98,14 +106,14 @@ class Program:
                     self._wait()
                     tell(epoch + 1)
             with torch.no_grad():
-                found = forward(self.network, self.leaves, self.instances, self.offsets, self.paths)
+                found = self._forward()
         outputs, embedding = (_to_cpu(tensor.to(self.rows.dtype)) for tensor in found)
         return outputs, embedding, _to_cpu(self.losses), _to_cpu(self.rows)
 
     def _step(self) -> None:
         """One epoch of every member."""
         key = self.keys.index_select(0, self.epoch).squeeze(0)
-        found = forward(self.network, self.leaves, self.instances, self.offsets, self.paths, key)
+        found = self._forward(key)
         of_bags = self.settings.loss.of_bags(found.outputs.to(self.rows.dtype), self.targets)
         losses = (of_bags * self.weights).sum(-1).mean(-1)
         gradient = self._row_gradient(losses.sum())
@@ -119,10 +127,19 @@ class Program:
             self.low.copy_(self.rows)
         self.epoch += 1
 
+    def _forward(self, key: Tensor | None = None) -> Forward:
+        """Outputs (M, levels, B, C) and embeddings (M, B, h); with keys (M,), under dropout."""
+        inputs = (self.instances, self.offsets, self.paths)
+        if not self.alone:
+            return forward(self.network, self.leaves, *inputs, key)
+        set_training(self.network, key is not None)
+        with nullcontext() if key is None else keyed(key[0]):
+            return Forward(*(part.unsqueeze(0) for part in self.network(*inputs)))
+
     def _row_gradient(self, total: Tensor) -> Tensor:
         gradients = torch.autograd.grad(total, list(self.leaves.values()), materialize_grads=True)
         for view, gradient in zip(self.gradient_views, gradients, strict=True):
-            view.copy_(gradient)
+            view.copy_(gradient.view_as(view))
         return self.gradient
 
     def _note(self, losses: Tensor) -> None:
@@ -193,6 +210,14 @@ def _to_cpu(tensor: Tensor) -> Tensor:
     if not tensor.is_cuda:
         return tensor
     return torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True).copy_(tensor)
+
+
+def keep_freed_memory() -> None:
+    """Let glibc keep what is freed instead of fetching it anew, page by page, in every step: 4 to 9 % of a fit.
+
+    It keeps twice the size of the largest block that it saw freed, up to 32 MiB; this one is never written to.
+    """
+    torch.empty(LARGEST_KEPT, dtype=torch.uint8)
 
 
 @contextmanager

@@ -1,13 +1,12 @@
 """Sums, means, maxima and their adjoints on arrays (M, N, h): Triton on a GPU that has it, torch elsewhere.
 
-Measured on one core: one ``index_add_`` or ``index_reduce_`` over all members is the fastest of what needs no loop over
-bags. The instance that reaches a maximum is found the same way, by the largest place counted down from the bag's size.
+Measured on one core: ``scatter_reduce_`` with an index that is the same for all columns is the fastest of what needs no
+loop over bags. The instance that reaches a maximum is found the same way, by the largest place counted down from the
+bag's size.
 """
 
 from __future__ import annotations
 
-import warnings
-from functools import cache
 from types import ModuleType
 
 import torch
@@ -58,8 +57,8 @@ def maxima(values: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
     # Member by member on a CPU: the scratch of one stays in the caches.
     together = 1 if values.is_cpu else len(values)
     parts = zip(wide.split(together), top.split(together), strict=True)
-    winners = torch.cat([_winners(part, best, layout) for part, best in parts])
-    return top.to(values.dtype), winners
+    winners = [_winners(part, best, layout) for part, best in parts]
+    return top.to(values.dtype), torch.cat(winners) if len(winners) > 1 else winners[0]
 
 
 def routes(bag_values: Tensor, winners: Tensor, layout: Layout) -> Tensor:
@@ -76,7 +75,7 @@ def _winners(values: Tensor, top: Tensor, layout: Layout) -> Tensor:
     torch.eq(values, scratch, out=scratch).mul_(layout.countdown)
     # At least 1: where a maximum is not a number, nothing equals it.
     left = _reduced(scratch, layout, "max").clamp_(min=1).long()
-    return layout.offsets[1:].unsqueeze(1) - left
+    return left.neg_().add_(layout.offsets[1:].unsqueeze(1))
 
 
 def _reduced(values: Tensor, layout: Layout, how: str) -> Tensor:
@@ -85,11 +84,12 @@ def _reduced(values: Tensor, layout: Layout, how: str) -> Tensor:
 
 
 def _by_index(values: Tensor, layout: Layout, how: str) -> Tensor:
-    shape = (values.shape[0], layout.n_bags, values.shape[2])
-    if how == "sum":
-        return values.new_zeros(shape).index_add_(1, layout.bag_of, values)
-    _hush()
-    return values.new_full(shape, -torch.inf).index_reduce_(1, layout.bag_of, values, "amax")
+    members, _, width = values.shape
+    out = values.new_full((members, layout.n_bags, width), 0 if how == "sum" else -torch.inf)
+    index = layout.bag_of.unsqueeze(1).expand(-1, width)
+    for own, rows in zip(out, values, strict=True):  # torch is fast where the index is a matrix
+        own.scatter_reduce_(0, index, rows, "sum" if how == "sum" else "amax")
+    return out
 
 
 def _by_segments(values: Tensor, layout: Layout, how: str) -> Tensor:
@@ -103,11 +103,3 @@ def _wide(values: Tensor) -> Tensor:
 
 def _triton(values: Tensor) -> ModuleType | None:
     return _triton_kernels if values.is_cuda and TRITON else None
-
-
-@cache
-def _hush() -> None:
-    """The operation says once that it is in beta; say it to nobody."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        torch.zeros(1).index_reduce_(0, torch.zeros(1, dtype=torch.int64), torch.zeros(1), "amax")

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.autograd import Function
 
 from baggraph.nn import _kernels
 from baggraph.nn._layout import Layout
+from baggraph.nn._operation import Operation
 
 __all__ = ["BagMap", "Max"]
 
@@ -42,7 +42,7 @@ MAPS = {
 }
 
 
-class BagMap(Function):
+class BagMap(Operation):
     """One of ``MAPS``: (M, N, h) to (M, B, h), or to padded rows (M, P, h), or back; its gradient is its adjoint."""
 
     @staticmethod
@@ -55,15 +55,15 @@ class BagMap(Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-        return BagMap.apply(grad, ctx.layout, MAPS[ctx.name].adjoint), None, None
+        return BagMap.run(grad, ctx.layout, MAPS[ctx.name].adjoint), None, None
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], values: Tensor, layout: Layout, name: str) -> tuple[Tensor, int]:
         stacked = _stacked(values, in_dims[0], info.batch_size)
-        return BagMap.apply(stacked.flatten(0, 1), layout, name).unflatten(0, stacked.shape[:2]), 0
+        return BagMap.run(stacked.flatten(0, 1), layout, name).unflatten(0, stacked.shape[:2]), 0
 
 
-class Max(Function):
+class Max(Operation):
     """(M, N, h) to (M, B, h): maxima over bags, and the instances that reach them first."""
 
     @staticmethod
@@ -78,16 +78,16 @@ class Max(Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor, _: Any) -> tuple[Tensor, None]:
-        return Route.apply(grad, ctx.saved_tensors[0], ctx.layout), None
+        return Route.run(grad, ctx.saved_tensors[0], ctx.layout), None
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], values: Tensor, layout: Layout) -> tuple[Any, tuple[int, int]]:
         stacked = _stacked(values, in_dims[0], info.batch_size)
-        found = Max.apply(stacked.flatten(0, 1), layout)
+        found = Max.run(stacked.flatten(0, 1), layout)
         return tuple(part.unflatten(0, stacked.shape[:2]) for part in found), (0, 0)
 
 
-class Route(Function):
+class Route(Operation):
     """(M, B, h) to (M, N, h): values to the instances that won, and zero to all others."""
 
     @staticmethod
@@ -109,7 +109,7 @@ class Route(Function):
         values, won = (
             _stacked(part, dim, info.batch_size) for part, dim in zip((bag_values, winners), in_dims, strict=False)
         )
-        return Route.apply(values.flatten(0, 1), won.flatten(0, 1), layout).unflatten(0, values.shape[:2]), 0
+        return Route.run(values.flatten(0, 1), won.flatten(0, 1), layout).unflatten(0, values.shape[:2]), 0
 
 
 def _stacked(values: Tensor, dim: int | None, count: int) -> Tensor:

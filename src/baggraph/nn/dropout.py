@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from baggraph.errors import ParameterError
 from baggraph.nn._jit import TRITON
+from baggraph.nn._operation import Operation
 from baggraph.nn._triton_dropout import masks
 
 __all__ = ["Dropout", "keyed", "own_dropout"]
@@ -89,11 +90,11 @@ def _scaled_mask(draws: _Draws, x: Tensor, p: float) -> Tensor:
     named = [rows for rows in draws.rows if len(rows) == n]
     rows = named[0].to(torch.int32) if named else torch.arange(n, dtype=torch.int32, device=x.device)
     shift = (draws.made * GOLDEN + (1 << 31)) % (1 << 32) - (1 << 31)
-    mask = _Mask.apply(draws.key + shift, rows, width, p, x.dtype)
+    mask = _Mask.run(draws.key + shift, rows, width, p, x.dtype)
     return mask.view(x.shape)
 
 
-class _Mask(torch.autograd.Function):
+class _Mask(Operation):
     """0 or 1 / (1 - p) for rows (n,) and columns, from a seed () or one a member (M,); one operation for all."""
 
     @staticmethod
@@ -121,7 +122,7 @@ class _Mask(torch.autograd.Function):
 
     @staticmethod
     def vmap(_info: Any, in_dims: tuple[Any, ...], seed: Tensor, *rest: Any) -> tuple[Tensor, int]:
-        return _Mask.apply(seed.movedim(in_dims[0], 0), *rest), 0
+        return _Mask.run(seed.movedim(in_dims[0], 0), *rest), 0
 
 
 def scrambled(number: Tensor) -> Tensor:
@@ -130,9 +131,11 @@ def scrambled(number: Tensor) -> Tensor:
     >>> scrambled(torch.tensor([0, 1, 2], dtype=torch.int32)).tolist()
     [0, 1753845952, -787275391]
     """
-    number = (number ^ ((number >> 16) & 0xFFFF)) * FIRST
-    number = (number ^ ((number >> 15) & 0x1FFFF)) * SECOND
-    return number ^ ((number >> 16) & 0xFFFF)
+    number = (number ^ (number >> 16).bitwise_and_(0xFFFF)).mul_(FIRST)
+    number ^= (number >> 15).bitwise_and_(0x1FFFF)
+    number *= SECOND
+    number ^= (number >> 16).bitwise_and_(0xFFFF)
+    return number
 
 
 def own_dropout(module: nn.Module) -> nn.Module:

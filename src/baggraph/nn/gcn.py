@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from baggraph.data._graph_measures import normalised
 from baggraph.data.graph import BagGraph
 from baggraph.errors import InvalidGraphError
+from baggraph.nn._operation import Operation
 from baggraph.nn.ragged import segment_sum
 
 __all__ = ["GraphConvolution", "Propagation"]
@@ -94,7 +95,7 @@ class Propagation:
 
     def mix(self, h: Tensor) -> Tensor:
         """Every bag's weighted sum over the bags: (m, C) to (n, C), differentiable and under ``vmap``."""
-        return _Mix.apply(h, self)
+        return _Mix.run(h, self)
 
     def product(self, h: Tensor) -> Tensor:
         """The product with (m, C), or with one of these a member, (M, m, C)."""
@@ -113,7 +114,7 @@ class Propagation:
         return segment_sum(h.index_select(0, self.columns) * self.weights.to(h.dtype).unsqueeze(1), self.offsets)
 
 
-class _Mix(torch.autograd.Function):
+class _Mix(Operation):
     """The product as an operation of its own: its gradient is the product with the transpose, without scatter."""
 
     @staticmethod
@@ -156,8 +157,9 @@ class GraphConvolution(nn.Module):
 
     def forward(self, h: Tensor, graph: Propagation | None = None) -> Tensor:
         """One layer."""
-        out = self.linear(h)
-        return (out if graph is None else graph.mix(out)) + self.bias
+        if graph is None:
+            return nn.functional.linear(h, self.linear.weight, self.bias)
+        return graph.mix(self.linear(h)) + self.bias
 
 
 def over_largest(adjacency: sp.csr_array) -> sp.csr_array:

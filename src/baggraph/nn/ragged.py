@@ -35,21 +35,21 @@ __all__ = [
 def segment_sum(values: Tensor, offsets: Tensor) -> Tensor:
     """``sum_{i in b} v_i``: values (N, ...) to (B, ...)."""
     layout = layout_of(offsets, values)
-    out = BagMap.apply(_flat(values), layout, "sum")
+    out = BagMap.run(_flat(values), layout, "sum")
     return out.reshape(layout.n_bags, *values.shape[1:])
 
 
 def segment_mean(values: Tensor, offsets: Tensor) -> Tensor:
     """``1 / |b| sum_{i in b} v_i``: values (N, ...) to (B, ...)."""
     layout = layout_of(offsets, values)
-    out = BagMap.apply(_flat(values), layout, "mean")
+    out = BagMap.run(_flat(values), layout, "mean")
     return out.reshape(layout.n_bags, *values.shape[1:])
 
 
 def segment_max(values: Tensor, offsets: Tensor) -> Tensor:
     """``max_{i in b} v_i``: values (N, ...) to (B, ...). The gradient goes to the first instance that reaches it."""
     layout = layout_of(offsets, values)
-    out, _ = Max.apply(_flat(values), layout)
+    out, _ = Max.run(_flat(values), layout)
     return out.reshape(layout.n_bags, *values.shape[1:])
 
 
@@ -82,7 +82,7 @@ def spread(bag_values: Tensor, offsets: Tensor) -> Tensor:
     """``v_{b(i)}``: one value a bag (B, ...) to one an instance (N, ...)."""
     layout = layout_of(offsets)
     check_bag_values(bag_values, layout)
-    out = BagMap.apply(_flat(bag_values), layout, "spread")
+    out = BagMap.run(_flat(bag_values), layout, "spread")
     return out.reshape(layout.n_instances, *bag_values.shape[1:])
 
 

@@ -28,7 +28,7 @@ def attend(queries: Tensor, keys: Tensor, values: Tensor, offsets: Tensor, heads
     if queries.ndim == 3:
         return torch.cat(out).index_select(0, padding.back)
     rows = torch.cat([block.flatten(0, 1) for block in out])
-    return BagMap.apply(rows.unsqueeze(0), layout, "unpad").squeeze(0)
+    return BagMap.run(rows.unsqueeze(0), layout, "unpad").squeeze(0)
 
 
 def _blocks(values: Tensor, layout: Layout) -> list[Tensor]:
@@ -36,6 +36,6 @@ def _blocks(values: Tensor, layout: Layout) -> list[Tensor]:
     padding = layout.padding
     if values.ndim == 3:
         return list(values.index_select(0, padding.order).split([bags for bags, _ in padding.blocks]))
-    rows = BagMap.apply(values.unsqueeze(0), layout, "pad").squeeze(0)
+    rows = BagMap.run(values.unsqueeze(0), layout, "pad").squeeze(0)
     parts = rows.split([bags * length for bags, length in padding.blocks])
     return [part.unflatten(0, block) for part, block in zip(parts, padding.blocks, strict=True)]

@@ -59,12 +59,12 @@ class RffPool(nn.Module):
 
     def forward(self, instances: Tensor, offsets: Tensor) -> Tensor:
         """Embed."""
-        levels = []
-        for layer in self.layers:
+        pooled, n_unsupervised = [], len(self.layers) - len(self.pools)
+        for number, layer in enumerate(self.layers):
             instances = layer(instances)
-            levels.append(instances)
-        supervised = zip(self.pools, levels[-len(self.pools) :], strict=True)
-        return torch.cat([pool(level, offsets) for pool, level in supervised], dim=1)
+            if number >= n_unsupervised:  # at once, while the level lies in the caches
+                pooled.append(self.pools[number - n_unsupervised](instances, offsets))
+        return torch.cat(pooled, dim=1)
 
 
 def MINet(  # noqa: N802 - a network by its printed name
