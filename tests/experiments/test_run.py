@@ -15,7 +15,7 @@ from baggraph import ResultTable
 from baggraph.experiments import _tasks as tasks
 from baggraph.experiments._ledger import Ledger
 from baggraph.experiments._tasks import Task, keys, plan
-from baggraph.experiments.executors import Processes, Serial, executor
+from baggraph.experiments.executors import Processes, Serial, by_name
 from baggraph.experiments.recipe import Recipe, read_recipe
 from baggraph.experiments.run import Progress, results_folder, run
 
@@ -181,7 +181,7 @@ def test_progress_weighs_kinds_of_tasks(recipe: Recipe) -> None:
 
 
 def test_executors_by_name() -> None:
-    assert executor("serial") == Serial()
-    assert executor("processes", 3) == Processes(3)
+    assert by_name("serial") == Serial()
+    assert by_name("processes", 3) == Processes(3)
     with pytest.raises(ValueError, match="did you mean 'processes'"):
-        executor("process")
+        by_name("process")

@@ -43,12 +43,12 @@ def reproduce(
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
 ) -> None:
     """Run what the paper ran, and lay our numbers beside the printed ones.  Stop it when you like: it goes on later."""
-    from baggraph.experiments.executors import executor
+    from baggraph.experiments.executors import by_name
     from baggraph.experiments.recipe import select
     from baggraph.experiments.run import run
 
     chosen = select(experiment, protocol)
-    how = executor(engine, jobs)
+    how = by_name(engine, jobs)
     told = None if quiet else _say
     tables = run(chosen, output, tier=tier, only=only or (), repeats=repeats, executor=how, progress=told)
     if tier == "smoke":

@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeVar
 
 from baggraph.errors import ParameterError, closest
 
-__all__ = ["Executor", "Processes", "Serial", "executor"]
+__all__ = ["Executor", "Processes", "Serial", "by_name"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -99,7 +99,7 @@ def _die_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def executor(engine: str, n_jobs: int | None = None) -> Executor:
+def by_name(engine: str, n_jobs: int | None = None) -> Executor:
     """An executor by name: ``serial`` or ``processes``."""
     makers: dict[str, Callable[[], Executor]] = {"serial": Serial, "processes": lambda: Processes(n_jobs)}
     if engine not in makers:

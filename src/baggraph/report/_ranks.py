@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
 
 from baggraph.errors import InvalidBagsError
+from baggraph.evaluation.ranks import critical_difference as least_difference
+from baggraph.evaluation.ranks import ranks as ranks_in_rows
 from baggraph.report._figure import ACCENT, INK, SOFT, Figure
 from baggraph.report._figure import canvas as blank
 
@@ -25,7 +26,8 @@ def ranks_of(scores: pd.DataFrame, *, larger_is_better: bool = True) -> pd.DataF
         got = f"none of {where[where].index[0][1]!r} on {where[where].index[0][0]!r}"
         remedy = "drop the method or the set"
         raise InvalidBagsError("figure", expected="a score of every method on every set", got=got, remedy=remedy)
-    return scores.rank(axis=1, ascending=not larger_is_better)
+    place = ranks_in_rows(scores, larger_is_better=larger_is_better)
+    return pd.DataFrame(place, scores.index, scores.columns)
 
 
 def rank_box(scores: pd.DataFrame, *, larger_is_better: bool = True, title: str = "") -> Figure:
@@ -66,7 +68,7 @@ def critical_difference(scores: pd.DataFrame, *, larger_is_better: bool = True, 
     """
     ranks = ranks_of(scores, larger_is_better=larger_is_better)
     n, k = ranks.shape
-    difference = float(stats.studentized_range.ppf(1 - LEVEL, k, np.inf) / np.sqrt(2) * np.sqrt(k * (k + 1) / (6 * n)))
+    difference = least_difference(k, n, LEVEL)
     mean = ranks.mean().sort_values()
     groups = _alike(mean.to_numpy(), difference)
     canvas, axes = blank(6.8, 1.1 + 0.17 * k + 0.14 * len(groups))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -131,19 +132,22 @@ def _claims(claims: pd.DataFrame) -> list[str]:
     if not len(claims):
         return []
     frame = claims.rename(columns={"p_wilcoxon": "p (Wilcoxon)", "p_corrected": "p (corrected t)"})
-    p = {
-        name: lambda value: f"{value:.3f}" if value >= 0.001 else f"{value:.0e}"
-        for name in frame
-        if name.startswith("p (")
-    }
+    p = {name: lambda value: _p(value) for name in frame if name.startswith("p (")}
     return ["Claims, tested in pairs:", "", markdown(frame, p), ""]
+
+
+def _p(value: float) -> str:
+    if math.isnan(value):
+        return ""
+    return f"{value:.3f}" if value >= 0.001 else f"{value:.0e}"
 
 
 def _claims_in_short(sections: Sequence[Section]) -> list[str]:
     """A line a claim: on how many sets it holds, and what it is elsewhere."""
     lines = []
     for section in sections:
-        for says, part in section.claims.groupby("claim", sort=False):
+        for says, rows in section.claims.groupby("claim", sort=False):
+            part = rows[~rows["dataset"].str.startswith("all ")]
             counts = part["verdict"].value_counts(sort=False)
             told = "; ".join(f"{verdict} ({n} of {len(part)} sets)" for verdict, n in counts.items())
             only = next(iter(counts.index)) if len(part) == 1 else told
