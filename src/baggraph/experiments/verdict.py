@@ -164,9 +164,9 @@ def one_line(recipe: Recipe, found: pd.DataFrame) -> str:
     """The table in a line.
 
     >>> from baggraph.experiments.recipe import recipes
-    >>> recipe = recipes()["rental"]
+    >>> recipe = recipes()["rental-25"]
     >>> one_line(recipe, pd.DataFrame([], columns=COLUMNS))
-    'rental (Table 4, sound): ours beside 0 printed numbers'
+    'rental-25 (Table 4, sound): ours beside 0 printed numbers'
     """
     printed = found[~found["printed"].isna() & found["ours"].notna()]
     words = ("reproduced", "undecided", "not reproduced", "cannot be compared")
