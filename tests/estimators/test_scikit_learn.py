@@ -132,6 +132,24 @@ def test_clone_keeps_every_parameter(kind):
     )
 
 
+def test_repr_shows_what_differs_from_the_defaults():
+    assert repr(bg.BagGraphClassifier()) == "BagGraphClassifier()"
+    assert repr(bg.BagGraphRegressor(n_neighbors=5, loss="bce")) == "BagGraphRegressor(loss='bce', n_neighbors=5)"
+
+
+def test_a_subclass_has_the_parameters_of_both():
+    class Mine(bg.BagGraphClassifier):
+        def __init__(self, *, flavour="plain", **common):
+            super().__init__(**common)
+            self.flavour = flavour
+
+    class Same(bg.BagGraphClassifier):
+        pass
+
+    assert Same(class_weight="balanced", epochs=3).get_params()["class_weight"] == "balanced"
+    assert Mine(flavour="hot", class_weight="balanced", epochs=3).get_params()["class_weight"] == "balanced"
+
+
 @pytest.mark.parametrize("kind", BOTH)
 def test_a_typo_is_answered_with_the_nearest_name(kind):
     with pytest.raises(
