@@ -104,7 +104,7 @@ def crew(tmp_path_factory) -> Iterator[Crew]:
         yield Crew(lines, tmp_path_factory.mktemp("stores"))
         for line in lines:
             line.send(None)
-        assert first.wait(10) == 0
+        assert first.wait(60) == 0
 
 
 # ---------------------------------------------------------------------- the same graph
