@@ -39,19 +39,11 @@ class BagGraphEstimator(AbstractStacked, BaseEstimator):
     __signature__: inspect.Signature
 
     def __init_subclass__(cls, **more: Any) -> None:
-        """Show the parameters of all constructors as one list, to people and to scikit-learn."""
+        """Show the parameters of both constructors as one list, to people and to scikit-learn."""
         super().__init_subclass__(**more)
-        makers = [
-            vars(kind)["__init__"]
-            for kind in reversed(cls.__mro__)
-            if issubclass(kind, BagGraphEstimator) and "__init__" in vars(kind)
-        ]
-        parts = [inspect.signature(maker).parameters.values() for maker in makers]
-        keywords = list({p.name: p for part in parts for p in part if p.kind is p.KEYWORD_ONLY}.values())
+        parts = [inspect.signature(maker).parameters.values() for maker in (BagGraphEstimator.__init__, cls.__init__)]
+        keywords = [p for part in parts for p in part if p.kind is p.KEYWORD_ONLY]
         cls.__signature__ = inspect.Signature(keywords)
-        if "__init__" in vars(cls):  # by which scikit-learn knows what differs from the defaults
-            itself = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-            vars(cls)["__init__"].__signature__ = inspect.Signature([itself, *keywords])
 
     def __new__(cls, *_args: Any, **given: Any) -> BagGraphEstimator:
         for name in given:
