@@ -39,11 +39,19 @@ class BagGraphEstimator(AbstractStacked, BaseEstimator):
     __signature__: inspect.Signature
 
     def __init_subclass__(cls, **more: Any) -> None:
-        """Show the parameters of both constructors as one list, to people and to scikit-learn."""
+        """Show the parameters of all constructors as one list, to people and to scikit-learn."""
         super().__init_subclass__(**more)
-        parts = [inspect.signature(maker).parameters.values() for maker in (BagGraphEstimator.__init__, cls.__init__)]
-        keywords = [p for part in parts for p in part if p.kind is p.KEYWORD_ONLY]
+        makers = [
+            vars(kind)["__init__"]
+            for kind in reversed(cls.__mro__)
+            if issubclass(kind, BagGraphEstimator) and "__init__" in vars(kind)
+        ]
+        parts = [inspect.signature(maker).parameters.values() for maker in makers]
+        keywords = list({p.name: p for part in parts for p in part if p.kind is p.KEYWORD_ONLY}.values())
         cls.__signature__ = inspect.Signature(keywords)
+        if "__init__" in vars(cls):  # by which scikit-learn knows what differs from the defaults
+            itself = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+            vars(cls)["__init__"].__signature__ = inspect.Signature([itself, *keywords])
 
     def __new__(cls, *_args: Any, **given: Any) -> BagGraphEstimator:
         for name in given:
@@ -272,6 +280,16 @@ class BagGraphEstimator(AbstractStacked, BaseEstimator):
         from baggraph.estimators._saving import save
 
         return save(self, folder, overwrite=overwrite, notes=notes)
+
+    def to_onnx(self, path: str | Path) -> Path:
+        """Write encoder and head of a model without a graph as ONNX: ``instances`` (n, d) of one bag to ``prediction``.
+
+        The prediction (1, C) or (1, t) is that of the fitted weights, as with ``n_draws=0``; ``embedding`` is the other
+        output.  Needs the extra ``onnx``.
+        """
+        from baggraph.estimators._onnx import to_onnx
+
+        return to_onnx(self, path)
 
     def to_onnx(self, path: str | Path) -> Path:
         """Write encoder and head of a model without a graph as ONNX: ``instances`` (n, d) of one bag to ``prediction``.
