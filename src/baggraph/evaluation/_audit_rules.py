@@ -18,7 +18,7 @@ from baggraph.baselines import (
     SummarySVM,
 )
 from baggraph.data.bags import Bags
-from baggraph.data.splits import stratified_folds
+from baggraph.data.splits import pairs, stratified_folds
 from baggraph.evaluation._division import visible_and_tested
 from baggraph.evaluation._running import Trial
 from baggraph.evaluation.metrics import METRICS, Metric
@@ -46,15 +46,15 @@ class Rules:
 
     @classmethod
     def of(cls, bags: Bags, classify: bool, random_state: int) -> Rules | None:
-        """Rules of the labelled bags, on published splits where there are some; None where bags are too few."""
-        bags = bags.take(bags.labelled).replace(graph=None)
+        """Rules of labelled bags, on published splits where there are some; None where bags are too few."""
+        bags = bags.replace(graph=None)
         if len(bags) < FEWEST_BAGS or (not classify and bags.y.ndim > 1):
             return None
         division, name = division_of(bags, classify, random_state)
         if division is None:
             return None
-        pairs = visible_and_tested(bags, division)
-        ratio = float(np.mean([len(tested) / len(visible) for visible, tested in pairs]))
+        sides = visible_and_tested(bags, division)
+        ratio = float(np.mean([len(tested) / len(visible) for visible, tested in sides]))
         methods: list[Any] = [MeanRegressor(), SummaryRidge(), SummaryRidge(statistics=("mean",))]
         if classify:
             methods = [MajorityClassifier(), SummarySVM(), SummarySVM(kernel="linear", C=1.0)]
@@ -118,10 +118,10 @@ _BARE: dict[str, Any] = {
 
 
 def division_of(bags: Bags, classify: bool, random_state: int) -> tuple[NDArray[np.int16] | None, str]:
-    """Published splits, or stratified folds, and what they are called; None where a class is too small."""
-    if bags.splits:
-        name = next(iter(bags.splits))
-        return bags.splits[name][:MOST_REPEATS], f"the splits {name!r}"
+    """Published splits that methods can be trained on, or stratified folds; None where a class is too small."""
+    for name, division in bags.splits.items():
+        if _trains(bags, division[:MOST_REPEATS], classify):
+            return division[:MOST_REPEATS], f"the splits {name!r}"
     folds = FOLDS
     if classify:
         folds = min(FOLDS, int(np.unique(bags.y, return_counts=True)[1].min()))
@@ -131,13 +131,20 @@ def division_of(bags: Bags, classify: bool, random_state: int) -> tuple[NDArray[
     return made, f"{REPEATS} × {folds} folds"
 
 
+def _trains(bags: Bags, division: NDArray[np.int16], classify: bool) -> bool:
+    """Whether every fold leaves two bags, and two of two classes, to train on."""
+    sides = list(pairs(division))
+    few = 2 if classify else 1
+    return bool(sides) and all(len(train) > 1 and len(np.unique(bags.y[train])) >= few for train, _ in sides)
+
+
 def scores_of(method: Any, bags: Bags, division: Any, metric: Metric) -> NDArray[np.float64] | None:
     """Score of every fold; None where one fails."""
     trial = Trial(bags, transductive=True, classify=metric.task == "classification", believe=False)
-    pairs = visible_and_tested(bags, division)
-    answers = [outcome.answer for outcome in trial.run(method, pairs)]
-    found = [a.score(metric, bags.y[tested])[0] for a, (_, tested) in zip(answers, pairs, strict=True) if a is not None]
-    return np.array(found) if len(found) == len(pairs) else None
+    sides = visible_and_tested(bags, division)
+    answers = [outcome.answer for outcome in trial.run(method, sides)]
+    found = [a.score(metric, bags.y[tested])[0] for a, (_, tested) in zip(answers, sides, strict=True) if a is not None]
+    return np.array(found) if len(found) == len(sides) else None
 
 
 def _losses(method: Any, bags: Bags, division: Any, classify: bool) -> NDArray[np.float64] | None:

@@ -33,12 +33,15 @@ def findings(bags: Bags, scores: Any, random_state: int) -> Iterator[Finding]:
         rows = table[(table["metric"] == metric) & table["mean"].notna()]
         constant = _constant(bags, str(metric), random_state)
         if len(rows) and constant is not None:
-            yield from _compare(rows, str(metric), constant)
+            yield from _compare(rows, str(metric), constant, int(bags.labelled.sum()))
 
 
-def _compare(rows: pd.DataFrame, metric: str, constant: np.ndarray) -> Iterator[Finding]:
+def _compare(rows: pd.DataFrame, metric: str, constant: np.ndarray, n_bags: int) -> Iterator[Finding]:
     percent = metric in SHARES and float(rows["mean"].max()) > 1.5
-    level, noise = (float(number) * (100 if percent else 1) for number in (constant.mean(), constant.std(ddof=1)))
+    level, noise = float(constant.mean()), float(constant.std(ddof=1)) if len(constant) > 1 else 0.0
+    if metric == "accuracy":  # however many folds: bags are finite
+        noise = max(noise, float(np.sqrt(level * (1 - level) / n_bags)))
+    level, noise = (number * (100 if percent else 1) for number in (level, noise))
     sign = 1 if METRICS[metric].larger_is_better else -1
     gain = sign * (rows["mean"].to_numpy(float) - level)
     spread = rows["spread"].fillna(noise).to_numpy(float)

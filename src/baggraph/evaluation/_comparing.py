@@ -78,7 +78,7 @@ def differences(folds: list[Folds], against: str | None, level: float) -> pd.Dat
     """Paired differences with corrected tests."""
     rows = []
     for part in folds:
-        for one, other in _couples(list(part.values), against):
+        for one, other in _couples(part.values.columns.tolist(), against):
             found = corrected_t(part.values[one] - part.values[other], test_to_train=part.ratio, level=level)
             rows.append([part.dataset, one, other, found.mean, found.low, found.high, found.p])
     columns = ["dataset", "method", "other", "difference", "low", "high", "p"]
@@ -125,7 +125,7 @@ def _pairs(better: pd.DataFrame, place: pd.DataFrame, against: str | None) -> pd
     """Wins, ties, losses and tests of every pair, of means of which more is better."""
     by_ranks = pd.DataFrame(nemenyi(place.mean(), len(place)), place.columns, place.columns)
     rows = []
-    for one, other in _couples(list(better), against):
+    for one, other in _couples(better.columns.tolist(), against):
         gap = (better[one] - better[other]).to_numpy()
         counts = [int((gap > TIE).sum()), int((np.abs(gap) <= TIE).sum()), int((gap < -TIE).sum())]
         rows.append(

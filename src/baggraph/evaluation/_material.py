@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from baggraph.data._split_checks import bit_stream
 from baggraph.data.bags import Bags
 from baggraph.evaluation._tasks import task_of_labels
 
 Array = NDArray[np.float64]
+MOST_LABELLED = 2000  # bags whose labels are tested: enough to tell, few enough for seconds
 
 
 @dataclass(frozen=True)
@@ -30,10 +33,14 @@ class Material:
     row_hash: NDArray[np.int64]
     empty_row: NDArray[np.bool_]
 
-    @property
+    @cached_property
     def known(self) -> NDArray[np.int64]:
-        """Positions of the labelled bags."""
-        return np.flatnonzero(self.bags.labelled)
+        """Positions of the labelled bags; of more than ``MOST_LABELLED``, of some drawn at random."""
+        where = np.flatnonzero(self.bags.labelled)
+        if len(where) <= MOST_LABELLED:
+            return where
+        keys = bit_stream("audit of some", 0).random_raw(len(where))
+        return np.sort(where[np.argsort(keys, kind="stable")[:MOST_LABELLED]])
 
     @property
     def classify(self) -> bool:

@@ -15,7 +15,7 @@ from baggraph.evaluation._findings import Finding
 from baggraph.evaluation._holm import holm
 
 Array = NDArray[np.float64]
-N_SHUFFLES = 1999
+N_SHUFFLES, MOST_NUMBERS = 4999, 5_000_000  # with more bags, fewer shuffles
 LEVEL = 0.01  # chance of any false alarm among all tests of one audit
 
 
@@ -46,8 +46,9 @@ class Shuffles:
     orders: NDArray[np.int64]
 
     @classmethod
-    def of(cls, labels: NDArray[Any], classify: bool, random_state: int, n_shuffles: int = N_SHUFFLES) -> Shuffles:
+    def of(cls, labels: NDArray[Any], classify: bool, random_state: int, n_shuffles: int | None = None) -> Shuffles:
         """Shuffles of these labels, the same on every machine."""
+        n_shuffles = n_shuffles or min(N_SHUFFLES, MOST_NUMBERS // len(labels))
         if classify:
             classes, codes = np.unique(labels, return_inverse=True)
             indicator = np.eye(len(classes))[codes]

@@ -99,7 +99,7 @@ def audit(
 def _of_labels(material: Material, shuffles: Shuffles, random_state: int, say: Progress) -> list[Finding]:
     """Findings on the relation of labels to anything else, with one correction for all of their tests."""
     say("plain methods")
-    rules = Rules.of(material.bags, material.classify, random_state)
+    rules = Rules.of(material.bags.take(material.known), material.classify, random_state)
     say("shuffled labels")
     suspicions = [*_audit_leaks.suspicions(material, shuffles), *_audit_numbers.suspicions(material, shuffles, rules)]
     found = convicted(suspicions)

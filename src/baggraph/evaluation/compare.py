@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from baggraph.data.results import ResultTable
 from baggraph.errors import InvalidBagsError, ParameterError, closest
@@ -59,7 +59,7 @@ class Comparison:
 
 
 def compare(
-    table: ResultTable, metric: str | None = None, *, against: str | None = None, alpha: float = 0.05
+    table: Any, metric: str | None = None, *, against: str | None = None, alpha: float = 0.05
 ) -> Comparison:
     """Compare the methods of a table in one metric.
 
@@ -68,7 +68,7 @@ def compare(
 
     Parameters
     ----------
-    table
+    table : ResultTable
         As :func:`~baggraph.cross_validate` returns it, or several of them with :meth:`ResultTable.concat`.
     metric
         Default: the only one of the table, or else its first one of which more or less is better.

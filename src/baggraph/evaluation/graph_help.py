@@ -23,7 +23,7 @@ NO_GRAPH, SHUFFLED = "no graph", "shuffled graph"
 GRAPHS = ("k-NN graph", "learned graph", "given graph")
 
 
-def graph_controls(model: BagGraphEstimator, bags: Bags) -> dict[str, BagGraphEstimator]:
+def graph_controls(model: Any, bags: Bags) -> dict[str, BagGraphEstimator]:
     """The same model with no graph, its own graph shuffled, nearest neighbours, a learned graph, and the given one.
 
     All answer by the mean of equally many draws at equal seeds, so that averaging is no advantage of any.  The shuffled
@@ -37,13 +37,10 @@ def graph_controls(model: BagGraphEstimator, bags: Bags) -> dict[str, BagGraphEs
     if not isinstance(model, BagGraphEstimator):
         got, remedy = f"a {type(model).__name__}", 'pass BagGraphClassifier(...), or bg.make("B-rFF+pool-GCN")'
         raise ParameterError("graph controls", expected="a model with a graph", got=got, remedy=remedy)
-    if model.head == "linear":
-        got, remedy = "head='linear', which looks at none", "pass head='gcn'"
-        raise ParameterError("graph controls", expected="a model with a graph", got=got, remedy=remedy)
     own = model if model.graph is not None else _with(model, "learned")
     inner = build_wiring(own, bags)
-    if isinstance(inner, ShuffledWiring):
-        got, remedy = "one that is shuffled", "pass the model with its own graph"
+    if inner is None or isinstance(inner, ShuffledWiring):
+        got, remedy = "none, or one that is shuffled", "pass the model with its own graph, and head='gcn'"
         raise ParameterError("graph controls", expected="a graph of its own", got=got, remedy=remedy)
     found = {
         NO_GRAPH: _with(model, None),
@@ -130,8 +127,9 @@ def does_the_graph_help(
 
     """
     methods = graph_controls(model, bags)
-    asked = {"folds": folds, "repeats": repeats, "splits": splits, "random_state": random_state, "progress": progress}
-    table = cross_validate(methods, bags, **asked)  # type: ignore[arg-type]
+    table = cross_validate(
+        methods, bags, folds=folds, repeats=repeats, splits=splits, random_state=random_state, progress=progress
+    )
     if metric is None:
         metric = next(name for name in ("accuracy", "rmse") if name in table.names("metric"))
     return GraphHelp(table, compare(table, metric, alpha=alpha))
