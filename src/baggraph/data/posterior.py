@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import entr, ndtr
+from scipy.special import entr
 
 from baggraph.data._choosing import positions
 from baggraph.data._columns import canonical_column, canonical_ids, frozen, missing_mask
-from baggraph.errors import InvalidBagsError, ParameterError, closest
+from baggraph.data._normal_mixture import mixture_quantile, normal_entropy
+from baggraph.data._posterior_checks import check_probabilities, check_variance, own, refuse_non_finite, wrong
+from baggraph.errors import ParameterError, closest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,17 +59,17 @@ class Posterior:
     variance: Any = None
 
     def __post_init__(self) -> None:
-        draws = _own(self.draws)
+        draws = own(self.draws)
         if draws.ndim != 3 or not draws.shape[0] or not draws.shape[2]:
-            raise _wrong("draws of shape (draws, bags, classes or targets)", f"shape {draws.shape}", "stack them so")
+            raise wrong("draws of shape (draws, bags, classes or targets)", f"shape {draws.shape}", "stack them so")
         ids = canonical_ids(self.ids, draws.shape[1])
-        _refuse_non_finite(draws, ids, "draws")
-        variance = None if self.variance is None else _own(self.variance)
+        refuse_non_finite(draws, ids, "draws")
+        variance = None if self.variance is None else own(self.variance)
         classes = None if self.classes is None else np.asarray(self.classes)
         if classes is not None:
-            _check_probabilities(draws, ids, classes, variance)
+            check_probabilities(draws, ids, classes, variance)
         elif variance is not None:
-            _check_variance(draws, ids, variance)
+            check_variance(draws, ids, variance)
         for name, value in (("draws", draws), ("ids", ids), ("classes", classes), ("variance", variance)):
             object.__setattr__(self, name, None if value is None else frozen(value))
 
@@ -83,7 +85,7 @@ class Posterior:
         for part in parts[1:]:
             same_bags = np.array_equal(part.ids, first.ids)
             if not same_bags or not np.array_equal(part._columns, first._columns) or part.has_noise != first.has_noise:
-                raise _wrong("posteriors of the same bags and targets", repr(part), f"pool what is like {first!r}")
+                raise wrong("posteriors of the same bags and targets", repr(part), f"pool what is like {first!r}")
         variance = np.concatenate([part.variance for part in parts]) if first.has_noise else None
         return cls(np.concatenate([part.draws for part in parts]), first.ids, first.classes, variance)
 
@@ -142,7 +144,7 @@ class Posterior:
         """
         if self.is_classification:
             return frozen(entr(self.mean).sum(axis=1))
-        return frozen(_normal_entropy(self._noise("an entropy").mean(axis=0) + self.epistemic))
+        return frozen(normal_entropy(self._noise("an entropy").mean(axis=0) + self.epistemic))
 
     @cached_property
     def mutual_information(self) -> Array:
@@ -154,7 +156,7 @@ class Posterior:
         if self.is_classification:
             within = entr(self.draws).sum(axis=2).mean(axis=0)
         else:
-            within = _normal_entropy(self._noise("mutual information")).mean(axis=0)
+            within = normal_entropy(self._noise("mutual information")).mean(axis=0)
         return frozen(np.maximum(self.entropy - within, 0.0))
 
     def quantile(self, q: Any) -> Array:
@@ -167,29 +169,12 @@ class Posterior:
         if asked.ndim > 1 or not ((asked >= 0) & (asked <= 1)).all():
             raise ParameterError("posterior", expected="q from 0 to 1", got=repr(q), remedy="pass 0.05 for 5 %")
         if self.has_noise:
-            found = np.stack([self._mixture_quantile(float(one)) for one in np.atleast_1d(asked)], axis=-1)
+            found = np.stack(
+                [mixture_quantile(self.draws, self.variance, float(one)) for one in np.atleast_1d(asked)], axis=-1
+            )
         else:
             found = np.moveaxis(np.quantile(self.draws, np.atleast_1d(asked), axis=0), 0, -1)
         return found if asked.ndim else found[..., 0]
-
-    def _mixture_quantile(self, q: float) -> Array:
-        """By bisection, of an equal mixture of normal laws."""
-        if q in (0.0, 1.0):
-            return np.full(self.mean.shape, -np.inf if q == 0 else np.inf)
-        spread = np.sqrt(self.variance)
-        reach = 1 + abs(float(np.log(min(q, 1 - q))))  # beyond so many deviations no component has mass q
-        low = (self.draws - 2 * reach * spread).min(axis=0)
-        high = (self.draws + 2 * reach * spread).max(axis=0)
-        for _ in range(80):
-            middle = (low + high) / 2
-            below = self._mixture_share_below(middle) < q
-            low, high = np.where(below, middle, low), np.where(below, high, middle)
-        return (low + high) / 2
-
-    def _mixture_share_below(self, value: Array) -> Array:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            z = (value - self.draws) / np.sqrt(self.variance)
-        return ndtr(np.where(np.isnan(z), np.inf, z)).mean(axis=0)
 
     def log_density(self, y: Any) -> Array:
         """Log probability, or density, of these labels (B,); NaN where a label is missing.
@@ -204,7 +189,7 @@ class Posterior:
         else:
             values = np.asarray(labels, dtype=np.float64).reshape(len(self), -1)
             if values.shape != self.mean.shape:
-                raise _wrong(f"{self.mean.shape[1]} targets a bag", f"{values.shape[1]}", "pass them all")
+                raise wrong(f"{self.mean.shape[1]} targets a bag", f"{values.shape[1]}", "pass them all")
             variance = self._noise("a density")
             each = -0.5 * (np.log(2 * np.pi * variance) + (values - self.draws) ** 2 / variance).sum(axis=2)
             top = each.max(axis=0)
@@ -220,7 +205,7 @@ class Posterior:
         for label in labels[~absent]:
             if _plain(label) not in place:
                 remedy = closest(str(label), map(str, self.classes))
-                raise _wrong("labels among the classes", repr(_plain(label)), remedy)
+                raise wrong("labels among the classes", repr(_plain(label)), remedy)
         return np.array([-1 if gone else place[_plain(label)] for label, gone in zip(labels, absent, strict=True)])
 
     def _probability_of(self, labels: NDArray[Any], absent: NDArray[np.bool_]) -> Array:
@@ -287,49 +272,7 @@ class Posterior:
         return f"Posterior: {count(n_bags, 'bag')}, {count(n_draws, 'draw')}, {what}"
 
 
-def _own(values: Any) -> Array:
-    """Numbers that nobody else can change."""
-    array = np.asarray(values, dtype=np.float64)
-    return array.copy() if array.flags.writeable and isinstance(values, np.ndarray) else array
-
-
 def _plain(label: Any) -> Any:
     """A label as a Python object; whole floats equal their integers, as labels with gaps become floats."""
     value = label.item() if hasattr(label, "item") else label
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _normal_entropy(variance: Array) -> Array:
-    with np.errstate(divide="ignore"):
-        return 0.5 * np.log(2 * np.pi * np.e * variance).sum(axis=-1)
-
-
-def _refuse_non_finite(values: Array, ids: NDArray[Any], what: str) -> None:
-    bad = ~np.isfinite(values).all(axis=(0, 2))
-    if bad.any():
-        got = f"NaN or infinity (bag {ids[int(bad.argmax())]!r})"
-        raise _wrong(f"finite {what}", got, "look at the training losses for a fit that diverged")
-
-
-def _check_probabilities(draws: Array, ids: NDArray[Any], classes: NDArray[Any], variance: Any) -> None:
-    if classes.shape != (draws.shape[2],):
-        raise _wrong(f"a class a column ({draws.shape[2]})", f"shape {classes.shape}", "name all of them")
-    if variance is not None:
-        raise _wrong("no noise variance beside classes", "one", "leave it out")
-    bad = ((draws < 0).any(axis=2) | (np.abs(draws.sum(axis=2) - 1) > 1e-5)).any(axis=0)
-    if bad.any():
-        bag = int(bad.argmax())
-        got = f"{draws[0, bag].tolist()} (bag {ids[bag]!r})"
-        raise _wrong("probabilities that sum to one", got, "normalise the draws")
-
-
-def _check_variance(draws: Array, ids: NDArray[Any], variance: Array) -> None:
-    if variance.shape != draws.shape:
-        raise _wrong(f"variances of the shape of the draws {draws.shape}", f"shape {variance.shape}", "pass one each")
-    _refuse_non_finite(variance, ids, "variances")
-    if (variance <= 0).any():
-        raise _wrong("variances above zero", f"{variance.min():g}", "leave them out where there is no noise")
-
-
-def _wrong(expected: str, got: str, remedy: str) -> InvalidBagsError:
-    return InvalidBagsError("posterior", expected=expected, got=got, remedy=remedy)
