@@ -11,12 +11,14 @@ from baggraph.data.bags import Bags
 from baggraph.data.graph import BagGraph
 from baggraph.errors import BagWarning, InvalidBagsError, InvalidGraphError, ParameterError
 from baggraph.inference import stack
+from baggraph.inference._adam import StackedAdam
 from baggraph.inference.stack import StackFit, fit_stack
 from baggraph.nn import encoders
 from baggraph.nn.gcn import Propagation
 from baggraph.nn.heads import Head, PassHead
 from baggraph.nn.losses import BinaryCrossEntropy, CrossEntropy, Gaussian, SquaredError
 from baggraph.nn.network import Network
+from baggraph.nn.ragged import segment_mean
 
 M = 12
 
@@ -119,6 +121,21 @@ def test_one_member_is_plain_torch():
         optimiser.step()
 
 
+@pytest.mark.parametrize("kind", ["l2", "decoupled"])
+def test_all_rows_at_once_as_row_by_row(kind, monkeypatch):
+    """What stands in on a GPU without Triton or in float64, tried where it runs as well."""
+    generator = torch.Generator().manual_seed(0)
+    start, gradient = torch.randn(2, 3, 50, generator=generator, dtype=torch.float64)
+    lr, decay = torch.tensor([[1e-2, 0.0, 1e-3], [0.1, 0.2, 0.0]], dtype=torch.float64)
+    one, all_ = (StackedAdam(start.clone(), lr, decay, torch.arange(50) % 3 > 0, kind) for _ in range(2))
+    monkeypatch.setattr(all_, "_step_by_member", lambda g, lr: all_._step(g, lr.unsqueeze(1), all_._corrections()))
+    for _ in range(5):
+        one.step(gradient)
+        all_.step(gradient)
+    torch.testing.assert_close(one.rows, all_.rows, rtol=1e-12, atol=1e-12)
+    assert torch.equal(one.rows[1], start[1]), "a rate of 0 moves nothing"
+
+
 def test_decoupled_decay_is_that_of_adamw_and_may_sit_on_biases():
     for on in ("weights", "biases"):
         network = net()
@@ -159,6 +176,27 @@ def test_the_own_network_of_a_user_is_stacked_unknowing():
     for m in (0, 5):
         alone = fit(Network(Mine(), Head([7], 1)), slice(m, m + 1))
         torch.testing.assert_close(together.outputs[m], alone.outputs[0], atol=1e-5, rtol=1e-5)
+
+
+def test_tied_weights_stay_tied_and_the_network_given_stays_as_it_was(monkeypatch):
+    class Tied(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = nn.Linear(BAGS.n_features, BAGS.n_features)
+            self.second = nn.Linear(BAGS.n_features, BAGS.n_features)
+            self.second.weight = self.first.weight
+
+        def forward(self, instances, offsets):
+            return segment_mean(torch.tanh(self.second(torch.tanh(self.first(instances)))), offsets)
+
+    network = Network(Tied(), Head([BAGS.n_features], 1))
+    before = {name: value.clone() for name, value in network.state_dict().items()}
+    alone = fit(network, epochs=20, precision="float64")
+    assert all(torch.equal(value, before[name]) for name, value in network.state_dict().items())
+    monkeypatch.setattr(stack, "_chunk_size", lambda *_: M)
+    together = fit(network, epochs=20, precision="float64")
+    torch.testing.assert_close(together.outputs, alone.outputs, atol=1e-9, rtol=1e-9)
+    assert "encoder.second.weight" not in alone.parameters
 
 
 def test_a_member_is_a_network_of_its_own():

@@ -13,16 +13,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.func import functional_call
 
 from baggraph.errors import BagError, ParameterError
 from baggraph.inference._adam import StackedAdam
 from baggraph.inference._batches import Index, Loaded, Reader, Schedule, Step, told_apart
 from baggraph.inference._checkpoint import Checkpoint, Saved
 from baggraph.inference._hop import Around, Hop
-from baggraph.inference._members import Layout, keys
+from baggraph.inference._members import Layout, adopted, keys
 from baggraph.inference._peers import Peers
-from baggraph.inference._program import Settings
+from baggraph.inference._program import Settings, keep_freed_memory
 from baggraph.nn.dropout import keyed, scrambled
 from baggraph.nn.gcn import Propagation
 from baggraph.nn.network import Network
@@ -56,8 +55,7 @@ class Trainer:
         device = self.settings.device
         self.rows = row.to(device, copy=True)
         self.low = self.rows.to(self.settings.compute_dtype)  # the same tensor where the type is the same
-        views = task.layout.views(self.low)
-        self.leaves = {p.name: views[p.name].detach().view(p.shape).requires_grad_() for p in task.layout.places}
+        self.leaves = adopted(task.network, task.layout, self.low[0])
         decayed = task.layout.decayed(self.settings.decay_on).to(device, row.dtype)
         self.adam = StackedAdam(self.rows, lr.to(device), weight_decay.to(device), decayed, self.settings.decay)
         self.key = keys([task.schedule.seed]).squeeze(0).to(device)
@@ -87,6 +85,7 @@ class Trainer:
 
     def train(self, tell: Tell) -> None:
         """All steps that are left; ``tell`` hears of every batch."""
+        keep_freed_memory()
         task, place = self.task, self.place
         todo, again = tee(task.schedule.steps_from(place["epoch"], place["position"], self.settings.epochs))
         own = (batch for step in again for _, batch in task.peers.own(step.batches))
@@ -208,8 +207,7 @@ class Trainer:
 
     def _part(self, name: str, *inputs: Any) -> Tensor:
         """The encoder or the head, with the parameters as they are now."""
-        own = {key.removeprefix(f"{name}."): leaf for key, leaf in self.leaves.items() if key.startswith(f"{name}.")}
-        found: Tensor = functional_call(getattr(self.task.network, name), own, inputs)
+        found: Tensor = getattr(self.task.network, name)(*inputs)
         return found
 
     def _hand_round(self, batch: Index, number: int) -> None:
