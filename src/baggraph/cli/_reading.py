@@ -70,7 +70,8 @@ def read_aloud(
     found = read_input(source, bag=bag, target=target, coords=coords, labels=labels, leave_out=())
     for role, what in () if quiet else found.told:
         err.print(f"{role:<12}{escape(what)}")
-    return found.bags
+    name = found.bags.metadata.get("name", Path(source).stem)
+    return found.bags.replace(metadata={**found.bags.metadata, "name": name})
 
 
 def read_again(source: str, roles: dict[str, Any], bag: str | None) -> Bags:

@@ -13,11 +13,10 @@ from baggraph.cli._codes import NOT_CONVERGED, accounted
 from baggraph.cli._console import err, out, work_progress
 from baggraph.cli._reading import read_aloud
 from baggraph.cli._source import bags_of
-from baggraph.errors import ParameterError
+from baggraph.errors import ParameterError, closest
 
 if TYPE_CHECKING:
     from baggraph.data.bags import Bags
-    from baggraph.data.results import ResultTable
 
 EPILOG = (
     "Examples:  baggraph compare musk1 --folds 10 --repeats 10 -o run/  |  "
@@ -67,6 +66,7 @@ def compare(
     else:
         bags = read_aloud(source, bag=bag, target=target, coords=coords, labels=labels, quiet=quiet)
     chosen = _chosen(methods, graph_of, bags)
+    metric = _checked(metric, against, chosen, bags)
     with accounted(f"{output} keeps what was done, and the same command goes on"):
         with work_progress(quiet=quiet) as progress:
             table = cross_validate_into(
@@ -78,7 +78,7 @@ def compare(
                 random_state=random_state,
                 progress=lambda done, total, _: progress("compare", done, total),
             )
-        found = decide(table, metric or _main_metric(table), against=against)
+        found = decide(table, metric, against=against)
     typer.echo(found.to_json() if as_json else str(found))
     if graph_of is not None and not as_json:
         from baggraph.evaluation.graph_help import GraphHelp
@@ -95,12 +95,14 @@ def compare(
 
 def _chosen(methods: str | None, graph_of: str | None, bags: Bags) -> dict[str, Any]:
     """Methods by name, made for these bags."""
+    from baggraph import datasets
     from baggraph.estimators.printed import make
     from baggraph.evaluation._tasks import task_of, task_of_labels
     from baggraph.evaluation.graph_help import graph_controls
 
     task = task_of_labels(bags)
     dataset = bags.metadata.get("name")
+    dataset = dataset if dataset in datasets.names() else None  # the paper's settings are for its own sets
     default = "" if graph_of is not None else CLASSIFIERS if task == "classification" else REGRESSORS
     names = [name.strip() for name in (default if methods is None else methods).split(",") if name.strip()]
     chosen = {name: make(name, dataset=dataset) for name in names}
@@ -115,5 +117,13 @@ def _chosen(methods: str | None, graph_of: str | None, bags: Bags) -> dict[str, 
     return chosen
 
 
-def _main_metric(table: ResultTable) -> str:
-    return next(name for name in ("accuracy", "rmse") if name in table.names("metric"))
+def _checked(metric: str | None, against: str | None, chosen: dict[str, Any], bags: Bags) -> str:
+    """The metric that is compared; mistakes show before the work."""
+    from baggraph.evaluation._tasks import task_of
+    from baggraph.evaluation.metrics import metrics_for
+
+    if against is not None and against not in chosen:
+        remedy = closest(against, chosen)
+        raise ParameterError("compare", expected="--against one of the methods", got=repr(against), remedy=remedy)
+    task = task_of(chosen.values(), bags)
+    return metrics_for(task, [metric or ("accuracy" if task == "classification" else "rmse")])[0].name
