@@ -17,6 +17,8 @@ _HOME = {
     "BagGraph": "baggraph.data.graph",
     "BagGraphClassifier": "baggraph.estimators.classifier",
     "BagGraphRegressor": "baggraph.estimators.regressor",
+    "BagProcessClassifier": "baggraph.estimators.process",
+    "BagProcessRegressor": "baggraph.estimators.process",
     "Bags": "baggraph.data.bags",
     "LearnedGraph": "baggraph.graphs.learned",
     "Posterior": "baggraph.data.posterior",
@@ -49,6 +51,8 @@ if TYPE_CHECKING:
     from baggraph.estimators.classifier import BagGraphClassifier as BagGraphClassifier
     from baggraph.estimators.printed import algorithms as algorithms
     from baggraph.estimators.printed import make as make
+    from baggraph.estimators.process import BagProcessClassifier as BagProcessClassifier
+    from baggraph.estimators.process import BagProcessRegressor as BagProcessRegressor
     from baggraph.estimators.regressor import BagGraphRegressor as BagGraphRegressor
     from baggraph.evaluation.audit import audit as audit
     from baggraph.evaluation.compare import compare as compare

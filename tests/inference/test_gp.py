@@ -17,7 +17,7 @@ from baggraph.inference.gp_bags import PARTS, Settings, describe
 from baggraph.inference.gp_graph import attached_rows, laplacian, spectrum
 from baggraph.inference.gp_kernels import SHAPES, SPECTRA, Constant, Linear, Parameter, Spectral, Stationary
 from baggraph.inference.gp_regression import regress
-from baggraph.inference.gp_scale import Scale, fitting_transforms, to_posterior
+from baggraph.inference.gp_scale import Scale, fitting_links, to_posterior
 
 NU = {"matern12": 0.5, "matern32": 1.5, "matern52": 2.5}
 
@@ -118,6 +118,9 @@ def test_new_bags_hear_the_mean_of_their_neighbours():
     among = kernel.value(kernel.pairs(vectors, vectors), theta)
     np.testing.assert_allclose(found[0], (among[0] + 3 * among[1]) / 4, atol=1e-12)
     assert not found[1].any()
+    own = kernel.diagonal(rows, theta)
+    assert own[1] == theta[0]
+    assert own[0] > kernel.value(kernel.pairs(rows, rows), theta)[0, 0]
 
 
 # ---------------------------------------------------------------------- scales
@@ -134,34 +137,34 @@ def test_moments_through_the_logarithm(mean, signal, noise):
     assert found.log_density([law.median()])[0] == pytest.approx(law.logpdf(law.median()), abs=0.05)
 
 
-def test_moments_without_a_transform_are_exact():
-    scale = Scale("none", np.array([3.0, 1.0]), np.array([2.0, 0.5]))
+def test_moments_without_a_link_are_exact():
+    scale = Scale("identity", np.array([3.0, 1.0]), np.array([2.0, 0.5]))
     found = to_posterior(np.array([[0.5, -1.0]]), np.array([0.3]), np.array([0.2]), scale, ["a"])
     np.testing.assert_allclose(found.mean, [[4.0, 0.5]], atol=1e-12)
     np.testing.assert_allclose(found.std, np.sqrt(0.5) * np.array([[2.0, 0.5]]), atol=1e-12)
 
 
-@pytest.mark.parametrize("transform", ["none", "log", "logit"])
-def test_the_jacobian_makes_densities_of_targets(transform):
+@pytest.mark.parametrize("link", ["identity", "log", "logit"])
+def test_the_jacobian_makes_densities_of_targets(link):
     targets = np.array([[0.2], [0.4], [0.7]])
-    scale = Scale.of(transform, targets)
+    scale = Scale.of(link, targets)
     step = 1e-6
     numeric = (scale.forward(targets + step) - scale.forward(targets - step)) / (2 * step)
     assert scale.log_jacobian(targets) == pytest.approx(float(np.log(numeric).sum()), abs=1e-6)
 
 
-def test_the_transform_is_chosen_by_evidence():
+def test_the_link_is_chosen_by_evidence():
     rng = np.random.default_rng(0)
     bags = places(40)
     description = describe(bags, Settings(parts=("position", "linear")))
     heavy = np.exp(3 * rng.normal(size=(40, 1)))
-    assert regress(description, heavy, np.ones(40)).scale.transform == "log"
-    assert regress(description, heavy - 5, np.ones(40)).scale.transform == "none"
-    assert fitting_transforms("auto", heavy) == ("none", "log")
+    assert regress(description, heavy, np.ones(40)).scale.link == "log"
+    assert regress(description, heavy - 5, np.ones(40)).scale.link == "identity"
+    assert fitting_links("auto", heavy) == ("identity", "log")
     with pytest.raises(InvalidBagsError, match="targets above 0"):
-        regress(description, heavy - 5, np.ones(40), transform="log")
+        regress(description, heavy - 5, np.ones(40), link="log")
     with pytest.raises(ParameterError, match="did you mean 'log'"):
-        regress(description, heavy, np.ones(40), transform="lag")
+        regress(description, heavy, np.ones(40), link="lag")
 
 
 # ---------------------------------------------------------------------- bags
@@ -201,9 +204,18 @@ def test_new_bags_are_described_as_if_they_had_been_there():
     again = description.of_new(bags.take([3, 5]))
     for name, rows in description.rows.items():
         np.testing.assert_allclose(again[name], rows[[3, 5]], atol=1e-12)
-    with_graph = describe(bags, Settings())
-    with pytest.raises(InvalidBagsError, match="links of new bags"):
-        with_graph.of_new(bags)
+    silent = describe(bags, Settings(parts=("graph",))).of_new(bags.take([1]))
+    assert not silent["graph"].any()
+
+
+def test_views_are_parts_of_their_own():
+    bags, others = places(), places(seed=1)
+    description = describe(bags, Settings(parts=("position", "linear")), views={"shops": others})
+    assert description.parts == ["position", "linear", "linear of shops"]
+    alone = describe(others, Settings(parts=("linear",)))
+    np.testing.assert_array_equal(description.rows["linear of shops"], alone.rows["linear"])
+    with pytest.raises(InvalidBagsError, match="view 'shops'"):
+        describe(bags, Settings(), views={"shops": others.take([1, 0])})
 
 
 def test_weights_and_blocks_of_instances():

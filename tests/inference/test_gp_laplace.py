@@ -43,7 +43,7 @@ def test_same_as_scikit_learn(variance):
     expected, their_slopes = theirs.log_marginal_likelihood(theirs.kernel_.theta, eval_gradient=True)
     assert value == pytest.approx(expected, abs=1e-6)
     np.testing.assert_allclose(slopes, their_slopes, rtol=1e-4, atol=1e-4)
-    side = FittedSide(process, theta, {"x": x}, sign, value)
+    side = FittedSide(process, theta, {"x": x}, sign, value, value)
     mean, spread = side.predict({"x": new})
     their_mean, their_variance = (
         theirs.latent_mean_and_variance(new) if hasattr(theirs, "latent_mean_and_variance") else (None, None)
@@ -77,7 +77,7 @@ def test_slopes_are_those_of_differences():
 @given(st.integers(0, 1000), st.floats(1e-3, 1e5))
 def test_the_mode_is_one_at_any_scale(seed, variance):
     x, sign, _ = problem(20, seed)
-    side = FittedSide(Process({"x": Stationary("rbf")}, {}), np.array([variance, 0.7]), {"x": x}, sign, 0.0)
+    side = FittedSide(Process({"x": Stationary("rbf")}, {}), np.array([variance, 0.7]), {"x": x}, sign, 0.0, 0.0)
     mode = side._mode
     np.testing.assert_allclose(mode.dual, mode.residual, atol=1e-4)  # the gradient of the log posterior is zero
 

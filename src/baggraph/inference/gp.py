@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
+from threadpoolctl import threadpool_limits
 
 from baggraph.errors import InvalidBagsError, ParameterError
 from baggraph.inference.gp_kernels import AbstractKernel, Parameter
@@ -23,6 +24,7 @@ Rows = Mapping[str, Array]
 JITTER = 1e-10  # of the mean variance, so that rows that are alike do not stop the factorisation
 REACH = 6.0  # spreads of the prior that the search does not leave
 HOPELESS = 1e15
+WORTH_THREADS = 600  # bags; the factors of fewer wait for threads longer than they compute
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,9 @@ class AbstractEvidence(ABC):
         center, spread = self.center[self.free], self.spread[self.free]
         bounds = list(zip(center - REACH * spread, center + REACH * spread, strict=True))
         starts = [center + shift[self.free] for shift in shifts]
-        found = [minimize(self.loss, start, jac=True, method="L-BFGS-B", bounds=bounds) for start in starts]
+        few = len(next(iter(self.rows.values()))) < WORTH_THREADS
+        with threadpool_limits(1 if few else None):
+            found = [minimize(self.loss, start, jac=True, method="L-BFGS-B", bounds=bounds) for start in starts]
         return self.theta(np.asarray(min(found, key=lambda one: one.fun).x))
 
 

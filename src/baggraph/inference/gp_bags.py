@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,7 @@ __all__ = ["PARTS", "Description", "Settings", "describe"]
 
 Array = NDArray[np.float64]
 PARTS = ("position", "graph", "linear", "rbf", "near", "far", "encoder")
+CONTENT = ("linear", "rbf", "near", "far")
 SCALES = {"near": 0.5, "far": 1.5}  # widths of the mean embeddings, in standard deviations times sqrt(d)
 FEATURES = 300  # random features of a mean embedding
 BLOCK = 1 << 14  # instances that are embedded at a time
@@ -41,8 +42,8 @@ class Settings:
         Shape of the kernel of positions: ``"rbf"``, ``"matern12"``, ``"matern32"``, ``"matern52"``.
     geographic
         Whether coordinates are longitude and latitude, to be put on the sphere.
-    graph_kind, graph_order
-        ``"matern"`` or ``"diffusion"``, and the order of the former.
+    graph_kind
+        ``"matern"``, of order one, or ``"diffusion"``.
     weights
         Name of a column of ``bags.instance_info`` that says how much an instance counts in means; None: all alike.
     by_size
@@ -56,7 +57,6 @@ class Settings:
     position: str = "rbf"
     geographic: bool = False
     graph_kind: str = "matern"
-    graph_order: float = 1.0
     weights: str | None = None
     by_size: bool = True
     seed: int = 0
@@ -82,60 +82,80 @@ class Description:
     rows: dict[str, Array]
     scales: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def parts(self) -> list[str]:
+        """Names of the parts of the signal, without the common level."""
+        return [name for name in self.process.kernels if name != "level"]
+
     def take(self, which: Any) -> dict[str, Array]:
         """Rows of some of the bags."""
         return {name: values[which] for name, values in self.rows.items()}
 
     def of_new(self, bags: Bags, *, links: Any = None, embedding: Any = None) -> dict[str, Array]:
-        """Rows of other bags, scaled like these; ``links`` (m, B) join them to the graph."""
-        rows = {name: self._row(name, bags, links, embedding) for name in self.settings.parts}
-        rows["level"] = np.ones((len(bags), 1))
-        return rows | _noise_rows(bags, self.settings, self.scales.get("by size"))
-
-    def _row(self, name: str, bags: Bags, links: Any, embedding: Any) -> Array:
-        if name == "graph":
-            if links is None:
-                remedy = "pass links=(new bags, bags in fit)"
-                raise InvalidBagsError("gaussian process", expected="links of new bags", got="none", remedy=remedy)
-            return attached_rows(self.rows["graph"], links)
-        raw = _raw(name, bags, self.settings, self.scales.get("instances"), embedding)
-        center, scale = self.scales[name]
-        return (raw - center) / scale
+        """Rows of other bags, scaled like these; ``links`` (m, B) join them to the graph, which else is silent."""
+        rows = {"level": np.ones((len(bags), 1))}
+        for name in self.parts:
+            if name not in self.settings.parts:
+                got, remedy = "bags of one", "fit with all bags, those to be predicted without a label"
+                raise InvalidBagsError("gaussian process", expected="bags of every view", got=got, remedy=remedy)
+            if name == "graph":
+                rows[name] = attached_rows(
+                    self.rows[name], np.zeros((len(bags), len(self.rows[name]))) if links is None else links
+                )
+            else:
+                center, scale = self.scales[name]
+                raw = _raw(name, bags, self.settings, self.scales.get("instances"), embedding)
+                rows[name] = (raw - center) / scale
+        return rows | _noise_rows(bags, self.settings, self.scales["by size"])
 
 
 def describe(
-    bags: Bags, settings: Settings, *, graph: BagGraph | None = None, embedding: Any = None, total: float = 1.0
+    bags: Bags,
+    settings: Settings,
+    *,
+    graph: BagGraph | None = None,
+    embedding: Any = None,
+    views: Mapping[str, Bags] | None = None,
+    total: float = 1.0,
 ) -> Description:
     """Rows of all bags for every part; ``graph`` is over these bags, by default their own.
 
-    ``total`` is the variance that the signal is thought to have before a label is seen.
+    ``views`` are other instances of the same bags, which get parts of their own; ``total`` is the variance that the
+    signal is thought to have before a label is seen.
     """
     rows: dict[str, Array] = {"level": np.ones((len(bags), 1))}
     kernels: dict[str, AbstractKernel] = {"level": Constant(Parameter("level", total, 0.0))}
-    scales: dict[str, Any] = {"instances": _moments(bags)} if set(settings.parts) & set(SCALES) else {}
-    share = total / len(settings.parts)
-    for name in settings.parts:
-        variance = Parameter("variance", share, 2.0)
-        if name == "graph":
+    wanted = [(name, name, bags) for name in settings.parts]
+    for view, others in (views or {}).items():
+        _check_view(view, others, bags)
+        wanted += [(f"{name} of {view}", name, others) for name in settings.parts if name in CONTENT]
+    moments = {id(some): _moments(some) for _, part, some in wanted if part in SCALES}
+    scales: dict[str, Any] = {"instances": moments.get(id(bags)), "by size": float(np.mean(1 / bags.sizes))}
+    variance = Parameter("variance", total / len(wanted), 2.0)
+    for name, part, some in wanted:
+        if part == "graph":
             values, rows[name] = spectrum(_known(graph if graph is not None else bags.graph))
-            kernels[name] = Spectral(
-                values, settings.graph_kind, settings.graph_order, variance, Parameter("kappa", 0.1)
-            )
+            kernels[name] = Spectral(values, settings.graph_kind, 1.0, variance, Parameter("kappa", 0.1))
             continue
-        raw = _raw(name, bags, settings, scales.get("instances"), embedding)
-        scales[name] = center, scale = _scaling(name, raw)
+        raw = _raw(part, some, settings, moments.get(id(some)), embedding)
+        scales[name] = center, scale = _scaling(part, raw)
         rows[name] = (raw - center) / scale
-        kernels[name] = _kernel(name, rows[name], variance, settings)
+        kernels[name] = _kernel(part, rows[name], variance, settings)
     sizes = _noise_rows(bags, settings, None)
-    scales["by size"] = float(np.mean(1 / bags.sizes))
     noises = {name: Parameter("noise", 0.1, 2.0) for name in sizes}
     return Description(settings, Process(kernels, noises), rows | sizes, scales)
+
+
+def _check_view(name: str, others: Bags, bags: Bags) -> None:
+    if not isinstance(others, Bags) or not np.array_equal(others.ids, bags.ids):
+        got = f"other ones in view {name!r}"
+        raise InvalidBagsError("gaussian process", expected="the same bags", got=got, remedy="take them by their ids")
 
 
 def _kernel(name: str, rows: Array, variance: Parameter, settings: Settings) -> AbstractKernel:
     if name in ("linear", *SCALES):
         return Linear(variance)
-    typical = _median_distance(rows)
+    typical = median_distance(rows)
     if name == "position":
         return Stationary(settings.position, variance, Parameter("length", typical / 2, 1.0))
     return Stationary("rbf", variance, Parameter("length", typical, 1.0))
@@ -166,7 +186,7 @@ def _scaling(name: str, raw: Array) -> tuple[Array, Any]:
     return center, total or 1.0
 
 
-def _median_distance(rows: Array) -> float:
+def median_distance(rows: Array) -> float:
     some = rows[:: max(1, len(rows) // MOST_PAIRS)]
     distances = pdist(some)
     return float(np.median(distances[distances > 0])) if (distances > 0).any() else 1.0
@@ -252,13 +272,3 @@ def mean_embedding(bags: Bags, moments: tuple[Array, Array], weights: Array | No
     phases = random.uniform(0, 2 * np.pi, FEATURES)
     root = np.sqrt(2 / FEATURES)
     return _bag_means(bags, weights, lambda block: root * np.cos(((block - center) / spread) @ directions + phases))
-
-
-def chosen_parts(bags: Bags, wanted: Sequence[str] | str, *, graph: BagGraph | None = None) -> tuple[str, ...]:
-    """The parts asked for; of ``"auto"``, those of position, graph and summaries that the bags have."""
-    if not isinstance(wanted, str):
-        return tuple(wanted)
-    if wanted != "auto":
-        return (wanted,)
-    own = [name for name, there in (("position", bags.coords), ("graph", graph or bags.graph)) if there is not None]
-    return (*own, "linear")

@@ -241,5 +241,9 @@ class Spectral(AbstractKernel):
         return [value, (left * self._weights(theta)[1]) @ right.T]
 
     def diagonal(self, rows: Array, theta: Array) -> Array:
-        """The variance of every bag, larger where it has few neighbours."""
-        return rows**2 @ self._weights(theta)[0]
+        """The variance of every bag, larger where it has few neighbours.
+
+        Rows of bags in the graph have length one; what those of new bags lack is unknown, and varies as the mean bag.
+        """
+        squares = rows**2
+        return squares @ self._weights(theta)[0] + theta[0] * np.maximum(1 - squares.sum(axis=1), 0.0)

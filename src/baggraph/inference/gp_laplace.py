@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -104,6 +105,7 @@ class FittedSide:
     rows: Rows
     sign: Array
     log_likelihood: float
+    log_posterior: float
 
     @cached_property
     def _mode(self) -> _Mode:
@@ -136,7 +138,8 @@ def fit_side(process: Process, rows: Rows, sign: Array) -> FittedSide:
     """
     evidence = LaplaceEvidence(process, rows, sign)
     theta = evidence.search([np.zeros(len(evidence.center))])
-    return FittedSide(process, theta, rows, sign, evidence.log_likelihood(theta)[0])
+    likelihood = evidence.log_likelihood(theta)[0]
+    return FittedSide(process, theta, rows, sign, likelihood, likelihood + evidence.log_prior(theta)[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +166,7 @@ class FittedClasses:
 
     def shares(self) -> dict[str, float]:
         """How much of the variance of the latent functions between bags every part carries; they sum to one."""
-        rows, found = self.description.rows, dict.fromkeys(self.description.settings.parts, 0.0)
+        rows, found = self.description.rows, dict.fromkeys(self.description.parts, 0.0)
         count = len(rows["level"])
         for side in self.sides:
             signal = side.process.signal(side.process.pairs(rows, rows), side.theta)
@@ -173,10 +176,13 @@ class FittedClasses:
         return {name: value / total for name, value in found.items()}
 
 
-def classify(description: Description, codes: Any, visible: Any, classes: Any) -> FittedClasses:
-    """Fit class codes (B,) where ``visible`` (B,); codes of other bags are not looked at.
+def classify(
+    descriptions: Description | Sequence[Description], codes: Any, visible: Any, classes: Any
+) -> FittedClasses:
+    """Fit class codes (B,) where ``visible`` (B,); of several descriptions, that of the largest evidence.
 
-    Of more than two classes, each is told from the rest with parameters of its own.
+    Codes of other bags are not looked at.  Of more than two classes, each is told from the rest with parameters of its
+    own.
     """
     which = np.flatnonzero(visible)
     seen = np.asarray(codes)[which].astype(np.int64)
@@ -184,9 +190,11 @@ def classify(description: Description, codes: Any, visible: Any, classes: Any) -
     if absent:
         got = f"none of {classes[absent[0]]!r}"
         raise InvalidBagsError("gaussian process", expected="labelled bags of every class", got=got, remedy="add some")
-    process = Process(description.process.kernels, {})  # a class has no noise of its own beside that of the link
     sides = range(1, 2) if len(classes) == 2 else range(len(classes))
-    rows = description.take(which)
-    return FittedClasses(
-        description, [fit_side(process, rows, np.where(seen == side, 1.0, -1.0)) for side in sides], classes
-    )
+    found = []
+    for description in [descriptions] if isinstance(descriptions, Description) else descriptions:
+        process = Process(description.process.kernels, {})  # a class has no noise beside that of the link
+        rows = description.take(which)
+        fitted = [fit_side(process, rows, np.where(seen == side, 1.0, -1.0)) for side in sides]
+        found.append(FittedClasses(description, fitted, classes))
+    return max(found, key=lambda one: sum(side.log_posterior for side in one.sides))

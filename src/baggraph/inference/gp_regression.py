@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from baggraph.data.posterior import Posterior
 from baggraph.inference.gp import FittedProcess, fit_process
 from baggraph.inference.gp_bags import Description
-from baggraph.inference.gp_scale import Scale, fitting_transforms, to_posterior
+from baggraph.inference.gp_scale import Scale, fitting_links, to_posterior
 
 __all__ = ["FittedRegression", "regress"]
 
@@ -30,7 +30,7 @@ class FittedRegression:
     fitted, scale
         The process at its parameters, and how targets came to it.
     log_evidence
-        Of the targets themselves, the transform's Jacobian and the prior included.
+        Of the targets themselves, the link's Jacobian and the prior included.
 
     """
 
@@ -64,9 +64,9 @@ class FittedRegression:
 
 
 def regress(
-    descriptions: Description | Sequence[Description], targets: Any, visible: Any, *, transform: str = "auto"
+    descriptions: Description | Sequence[Description], targets: Any, visible: Any, *, link: str = "auto"
 ) -> FittedRegression:
-    """Fit targets (B, t) where ``visible`` (B,); of several descriptions and transforms, that of the largest evidence.
+    """Fit targets (B, t) where ``visible`` (B,); of several descriptions and links, that of the largest evidence.
 
     Targets of other bags are not looked at.
     """
@@ -74,7 +74,7 @@ def regress(
     seen = np.asarray(targets, dtype=np.float64)[which]
     found = []
     for description in [descriptions] if isinstance(descriptions, Description) else descriptions:
-        for name in fitting_transforms(transform, seen):
+        for name in fitting_links(link, seen):
             scale = Scale.of(name, seen)
             fitted = fit_process(description.process, description.take(which), scale.forward(seen))
             evidence = fitted.log_posterior + scale.log_jacobian(seen)

@@ -12,10 +12,10 @@ from scipy.special import expit, logit, ndtri
 from baggraph.data.posterior import Posterior
 from baggraph.errors import InvalidBagsError, ParameterError, closest
 
-__all__ = ["TRANSFORMS", "Scale", "fitting_transforms", "to_posterior"]
+__all__ = ["LINKS", "Scale", "fitting_links", "to_posterior"]
 
 Array = NDArray[np.float64]
-TRANSFORMS = ("none", "log", "logit")
+LINKS = ("identity", "log", "logit")
 DRAWS = 32
 CARRIED = 0.95  # share of the signal's variance that is told by the draws; the rest makes their density smooth
 NODES, MASSES = np.polynomial.hermite_e.hermegauss(15)
@@ -31,70 +31,72 @@ class Scale:
     [[0.0]]
     """
 
-    transform: str
+    link: str
     center: Array
     spread: Array
 
     @classmethod
-    def of(cls, transform: str, targets: Array) -> Scale:
+    def of(cls, link: str, targets: Array) -> Scale:
         """From the targets (n, t) that are visible."""
-        values = _transformed(transform, targets)
+        values = _linked(link, targets)
         spread = values.std(axis=0)
-        return cls(transform, values.mean(axis=0), np.where(spread > 0, spread, 1.0))
+        return cls(link, values.mean(axis=0), np.where(spread > 0, spread, 1.0))
 
     def forward(self, targets: Array) -> Array:
         """Targets as a process sees them."""
-        return np.asarray((_transformed(self.transform, targets) - self.center) / self.spread)
+        return np.asarray((_linked(self.link, targets) - self.center) / self.spread)
 
     def log_jacobian(self, targets: Array) -> float:
         """``sum log |dz / dy|``: added to the log density of z, it gives that of y."""
-        slopes = {"none": np.zeros_like, "log": lambda y: -np.log(y), "logit": lambda y: -np.log(y) - np.log1p(-y)}
-        each = slopes[self.transform](targets) - np.log(self.spread)
-        return float(each.sum())
+        if self.link == "identity":
+            each = np.zeros_like(targets)
+        else:
+            each = -np.log(targets) - (np.log1p(-targets) if self.link == "logit" else 0.0)
+        return float((each - np.log(self.spread)).sum())
 
 
-def _transformed(transform: str, targets: Array) -> Array:
-    if transform == "none":
+def _linked(link: str, targets: Array) -> Array:
+    if link == "identity":
         return targets
-    inside = targets > 0 if transform == "log" else (targets > 0) & (targets < 1)
+    inside = targets > 0 if link == "log" else (targets > 0) & (targets < 1)
     if not inside.all():
-        expected = "targets above 0" if transform == "log" else "shares above 0 and below 1"
+        expected = "targets above 0" if link == "log" else "shares above 0 and below 1"
         got = f"{targets[~inside].flat[0]:g}"
-        remedy = 'pass transform="none", or move targets off the border'
+        remedy = 'pass link="identity", or move targets off the border'
         raise InvalidBagsError("gaussian process", expected=expected, got=got, remedy=remedy)
-    return np.log(targets) if transform == "log" else logit(targets)
+    return np.log(targets) if link == "log" else logit(targets)
 
 
-def fitting_transforms(asked: str, targets: Array) -> tuple[str, ...]:
-    """The transforms to choose from: the one asked for, or with ``"auto"`` all that the targets allow.
+def fitting_links(asked: str, targets: Array) -> tuple[str, ...]:
+    """The links to choose from: the one asked for, or with ``"auto"`` all that the targets allow.
 
-    >>> fitting_transforms("auto", np.array([[0.2], [0.7]])), fitting_transforms("auto", np.array([[-1.0]]))
-    (('none', 'log', 'logit'), ('none',))
+    >>> fitting_links("auto", np.array([[0.2], [0.7]])), fitting_links("auto", np.array([[-1.0]]))
+    (('identity', 'log', 'logit'), ('identity',))
     """
     if asked != "auto":
-        if asked not in TRANSFORMS:
-            remedy = closest(str(asked), (*TRANSFORMS, "auto"))
-            raise ParameterError("gaussian process", expected="a transform", got=repr(asked), remedy=remedy)
+        if asked not in LINKS:
+            remedy = closest(str(asked), (*LINKS, "auto"))
+            raise ParameterError("gaussian process", expected="a link", got=repr(asked), remedy=remedy)
         return (asked,)
     above, below = bool((targets > 0).all()), bool((targets < 1).all())
-    return ("none", *(("log",) if above else ()), *(("logit",) if above and below else ()))
+    return ("identity", *(("log",) if above else ()), *(("logit",) if above and below else ()))
 
 
 def to_posterior(mean: Array, signal: Array, noise: Array, scale: Scale, ids: Any) -> Posterior:
     """Signal mean (B, t), its variance (B,) and that of the noise (B,) as draws of the target with its noise.
 
     Draws are the conditional means of the signal in DRAWS ranges of equal probability, bag by bag: stratified, not
-    joint over bags.  Without a transform, the mean and the variance of the posterior are those of the process to
+    joint over bags.  Without a link, the mean and the variance of the posterior are those of the process to
     rounding; through one, those of every draw are integrated by Gauss-Hermite quadrature, and its noise is then taken
-    as normal, which it nearly is while the noise is below a third or so on the scale of the transform.
+    as normal, which it nearly is while the noise is below a third or so on the scale of the link.
     """
     center = mean * scale.spread + scale.center
     spread = np.sqrt(signal)[:, None] * scale.spread
     draws = center + np.sqrt(CARRIED) * spread * strata()[:, None, None]
     inner = (1 - CARRIED) * spread**2 + noise[:, None] * scale.spread**2
     variance = np.maximum(np.broadcast_to(inner, draws.shape), LEAST * scale.spread**2)
-    if scale.transform != "none":
-        back = np.exp if scale.transform == "log" else expit
+    if scale.link != "identity":
+        back = np.exp if scale.link == "log" else expit
         first, second = np.zeros_like(draws), np.zeros_like(draws)
         for node, mass in zip(NODES, MASSES / MASSES.sum(), strict=True):
             value = back(draws + np.sqrt(variance) * node)
