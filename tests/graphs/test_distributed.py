@@ -249,6 +249,7 @@ def spoiled() -> np.ndarray:
     [
         (mixture(3), ParameterError, "at least one bag a process, got 3 bags for 4 processes; start fewer"),
         (spoiled(), InvalidGraphError, "NaN or infinity in row 33"),
+        (mixture(50) + 1e7, InvalidGraphError, "embeddings that float32 tells apart, got some too far from the origin"),
         (np.full((20, 3), 2.5), InvalidGraphError, "embeddings that differ, got distances that are all zero"),
         (np.zeros(20), InvalidGraphError, r"one row a bag, got float64 of shape \(20,\)"),
         (np.zeros((20, 2), dtype=complex), InvalidGraphError, "a table of numbers, one row a bag, got complex128"),

@@ -85,12 +85,19 @@ def embeddings(Z: Any, device: str, precision: str, *, n_dims: int = 2) -> torch
     bad = ~torch.isfinite(tensor).all(dim=-1).reshape(-1)
     if bool(bad.any()):
         raise _wrong("finite embeddings", f"NaN or infinity in row {int(bad.int().argmax())}", "look at that bag")
-    width = _width(tensor)
-    if not _in_range(width, WIDTHS["float64"]):
-        raise _wrong("embeddings of ordinary size", f"differences of about {float(width.max()):.1g}", "rescale them")
-    if precision == "float32" and not (_in_range(width, WIDTHS["float32"]) and _near_origin(tensor)):
-        precision = "float64"
-    return tensor.to(DTYPES[precision])
+    if not _in_range(tensor, "float64"):
+        width = float(_width(tensor).max())
+        raise _wrong("embeddings of ordinary size", f"differences of about {width:.1g}", "rescale them")
+    return tensor.to(torch.float64 if blurred(tensor) else DTYPES[precision])
+
+
+def blurred(tensor: torch.Tensor) -> bool:
+    """Whether float32 would not tell the distances of these embeddings; who looks for NaN does so elsewhere.
+
+    >>> blurred(torch.tensor([[0.0], [1.0]])), blurred(1e6 + torch.tensor([[0.0], [1.0]], dtype=torch.float64))
+    (False, True)
+    """
+    return not (_in_range(tensor, "float32") and _near_origin(tensor))
 
 
 def _copied(Z: Any) -> NDArray[Any]:
@@ -104,8 +111,9 @@ def _width(tensor: torch.Tensor) -> torch.Tensor:
     return (high.to(torch.float64) - low).amax(dim=-1)
 
 
-def _in_range(width: torch.Tensor, limits: tuple[float, float]) -> bool:
-    return bool(((width == 0) | ((width >= limits[0]) & (width <= limits[1]))).all())
+def _in_range(tensor: torch.Tensor, precision: str) -> bool:
+    width, (least, most) = _width(tensor), WIDTHS[precision]
+    return bool(((width == 0) | ((width >= least) & (width <= most)) | ~width.isfinite()).all())
 
 
 def _near_origin(tensor: torch.Tensor) -> bool:
@@ -113,8 +121,8 @@ def _near_origin(tensor: torch.Tensor) -> bool:
     if tensor.dtype != torch.float64:
         return True  # nothing is rounded
     variance, mean = torch.var_mean(tensor, dim=-2)
-    moved = torch.finfo(torch.float32).eps * mean.norm(dim=-1)
-    return bool((moved <= BLUR * variance.sum(dim=-1).sqrt()).all())
+    moved, spread = torch.finfo(torch.float32).eps * mean.norm(dim=-1), variance.sum(dim=-1).sqrt()
+    return not bool((moved > BLUR * spread)[spread > 0].any())
 
 
 def pose(

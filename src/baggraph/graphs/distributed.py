@@ -30,6 +30,7 @@ from torch import Tensor
 from baggraph.data._graph_tables import write_parquet
 from baggraph.errors import BagError, BagWarning, DataFileError, InvalidGraphError, ParameterError
 from baggraph.graphs._halo import Ranges
+from baggraph.graphs._problem import blurred
 from baggraph.graphs._shared_problem import pose_part, solve_part
 from baggraph.graphs._team import Team
 from baggraph.graphs._weights import weights
@@ -176,7 +177,15 @@ def _points(Z: Any, precision: str, n_processes: int) -> Tensor:
         raise _parameter("at least one bag a process", got, "start fewer processes")
     with warnings.catch_warnings(), np.errstate(over="ignore"):  # what overflows is found as infinite
         warnings.filterwarnings("ignore", "The given NumPy array is not writable")  # and nobody writes
-        return torch.from_numpy(np.ascontiguousarray(table, dtype=precision))
+        points = torch.from_numpy(np.ascontiguousarray(table, dtype=precision))
+        if precision == "float32" and table.dtype in (np.float32, np.float64) and blurred(torch.from_numpy(table)):
+            raise InvalidGraphError(
+                "distributed graph",
+                expected="embeddings that float32 tells apart",
+                got="some too far from the origin, too small or too large",
+                remedy="subtract the mean and rescale, or pass precision='float64'",
+            )
+    return points
 
 
 # ---------------------------------------------------------------------- the command
