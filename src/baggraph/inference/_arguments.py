@@ -16,9 +16,9 @@ from baggraph.data.bags import Bags
 from baggraph.data.graph import BagGraph
 from baggraph.errors import InvalidGraphError, ParameterError
 from baggraph.inference._hop import Hop
+from baggraph.inference._inputs import check_settings
 from baggraph.inference._members import refuse_other_bags
 from baggraph.inference._program import Settings
-from baggraph.inference.stack import _check
 from baggraph.nn.network import Network
 
 SAMPLED_INSTANCES = 256  # by which data are known again
@@ -36,7 +36,7 @@ class Batching:
 
 def check(settings: Settings, seed: int, batching: Batching, graph: BagGraph | None, n_processes: int) -> None:
     """Raise at the first number or name that cannot be."""
-    _check(settings, [seed])
+    check_settings(settings, [seed])
     if not is_count(seed) or seed < 0:
         raise _parameter("a seed, an integer from 0", f"seed={seed!r}", "pass seed=0")
     for name, value in asdict(batching).items():

@@ -94,7 +94,7 @@ class Program:
     def train(self, tell: Callable[[int], None]) -> Trained:
         """Run all epochs; outputs, embedding, losses and rows on the CPU."""
         keep_freed_memory()
-        with _products(self.settings):
+        with product_precision(self.settings):
             advance, done = self._recorded() if self.settings.device.type == "cuda" else (self._step, 0)
             epochs = self.settings.epochs
             every = max(1, epochs // REPORTS)
@@ -200,7 +200,7 @@ def member_bytes(
         return tensor
 
     key = epoch_keys([0], 1)[0].to(settings.device)
-    with _products(settings), torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+    with product_precision(settings), torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
         forward(network, leaves, instances, offsets, paths, key)
     return 2 * sum(kept.values()) + 7 * row.nbytes
 
@@ -221,7 +221,7 @@ def keep_freed_memory() -> None:
 
 
 @contextmanager
-def _products(settings: Settings) -> Iterator[None]:
+def product_precision(settings: Settings) -> Iterator[None]:
     """Allow TF32 where it is asked for, and only here."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high" if settings.precision == "tf32" else "highest")

@@ -19,11 +19,11 @@ from baggraph.inference._batches import Reader, Schedule
 from baggraph.inference._checkpoint import Checkpoint
 from baggraph.inference._device import chosen_device
 from baggraph.inference._hop import refuse_deep_head
+from baggraph.inference._inputs import member_targets, one_each
 from baggraph.inference._large import Task, Trainer
 from baggraph.inference._members import Layout, refuse_running_statistics, start
 from baggraph.inference._peers import Peers
-from baggraph.inference._program import Settings, _products
-from baggraph.inference.stack import _each, _targets
+from baggraph.inference._program import Settings, product_precision
 from baggraph.nn.gcn import Propagation
 from baggraph.nn.losses import AbstractLoss
 from baggraph.nn.network import Network
@@ -133,9 +133,9 @@ def fit_minibatch(
     refuse_running_statistics(network)
     dtype = torch.float64 if precision == "float64" else torch.float32
     weights = bag_weights(mask, bags)
-    labels = _targets(targets, loss, weights.unsqueeze(0), bags).view(len(bags), loss.n_targets)
+    labels = member_targets(targets, loss, weights.unsqueeze(0), bags).view(len(bags), loss.n_targets)
     rates = {"lr": lr, "weight_decay": weight_decay}
-    own_rates = {name: _each(rate, 1, name).to(dtype) for name, rate in rates.items()}
+    own_rates = {name: one_each(rate, 1, name).to(dtype) for name, rate in rates.items()}
     hop = None if graph is None else hop_of(graph, bags, weights, batching, seed, settings)
     used = np.flatnonzero(weights.numpy() > 0) if hop is None else hop.near
     layout = Layout.of(network)
@@ -156,7 +156,7 @@ def fit_minibatch(
         checkpoint=None if checkpoint is None else Checkpoint(Path(checkpoint), facts),
         checkpoint_every=checkpoint_every,
     )
-    with _products(settings):
+    with product_precision(settings):
         trainer = Trainer(task, row, **own_rates)
         if hop is not None:
             refuse_deep_head(copy.deepcopy(network.head).float().cpu(), trainer.cache.shape[1])

@@ -14,17 +14,17 @@ from torch import Tensor
 
 from baggraph.data.bags import Bags
 from baggraph.data.graph import BagGraph
-from baggraph.errors import InvalidBagsError, NotConvergedWarning, ParameterError, closest, name_some
+from baggraph.errors import NotConvergedWarning, name_some
 from baggraph.inference._device import chosen_device
+from baggraph.inference._inputs import check_settings, member_targets, member_weights, one_each, refused
 from baggraph.inference._members import Layout, refuse_other_bags, refuse_running_statistics, start
-from baggraph.inference._program import PRECISIONS, Program, Settings, member_bytes
+from baggraph.inference._program import Program, Settings, member_bytes
 from baggraph.nn.gcn import Propagation
 from baggraph.nn.losses import AbstractLoss
 from baggraph.nn.network import Network
 
 __all__ = ["StackFit", "fit_stack"]
 
-CHOICES = {"decay": ("decoupled", "l2"), "decay_on": ("biases", "weights"), "precision": tuple(PRECISIONS)}
 GPU_SHARE = 0.5
 
 Progress = Callable[[int, int], None]
@@ -143,13 +143,13 @@ def fit_stack(
 
     """
     settings = Settings(loss, epochs, decay, decay_on, clip, patience, precision, chosen_device(device))
-    _check(settings, seeds)
+    check_settings(settings, seeds)
     refuse_running_statistics(network)
     count = len(seeds)
     dtype = torch.float64 if precision == "float64" else torch.float32
-    weights = _weights(masks, count, bags).to(dtype)
-    labels = _targets(targets, loss, weights, bags).to(dtype)
-    rates = (_each(lr, count, "lr").to(dtype), _each(weight_decay, count, "weight_decay").to(dtype))
+    weights = member_weights(masks, count, bags).to(dtype)
+    labels = member_targets(targets, loss, weights, bags).to(dtype)
+    rates = (one_each(lr, count, "lr").to(dtype), one_each(weight_decay, count, "weight_decay").to(dtype))
     paths = None if graphs is None else _propagation(graphs, count, bags, settings)
     instances, offsets = dense(bags, settings.compute_dtype, settings.device)
     layout = Layout.of(network)
@@ -170,22 +170,6 @@ def fit_stack(
     return fit
 
 
-def _check(settings: Settings, seeds: Sequence[int]) -> None:
-    for name, choices in CHOICES.items():
-        value = getattr(settings, name)
-        if value not in choices:
-            raise _parameter(f"{name} to be one of {choices}", repr(value), closest(str(value), choices))
-    for name, value, allowed, fine in (
-        ("epochs", settings.epochs, "a whole number from 1", settings.epochs >= 1),
-        ("patience", settings.patience, "None or a whole number from 1", (settings.patience or 0) >= 1),
-        ("clip", settings.clip, "None or positive", (settings.clip or 0) > 0),
-    ):
-        if value is not None and not fine:
-            raise _parameter(f"{name} {allowed}", repr(value), "change it")
-    if not len(seeds):
-        raise _parameter("a seed a member", "none", "pass at least one")
-
-
 def dense(bags: Bags, dtype: torch.dtype, device: torch.device) -> tuple[Tensor, Tensor]:
     """Instances (N, d) and offsets (B + 1) of bags as tensors."""
     tensors = bags.to_torch(copy=False)
@@ -193,58 +177,12 @@ def dense(bags: Bags, dtype: torch.dtype, device: torch.device) -> tuple[Tensor,
     return instances.to(device, dtype), tensors.offsets.to(device)
 
 
-def _weights(masks: Any, count: int, bags: Bags) -> Tensor:
-    """Weights (M, B) that sum to one a member."""
-    weights = torch.as_tensor(np.asarray(masks, dtype=np.float64))
-    if weights.shape != (count, len(bags)):
-        got = f"shape {tuple(weights.shape)}"
-        raise _parameter(f"masks of shape (seeds, bags) ({count}, {len(bags)})", got, "pass a row a member")
-    if not bool(((weights >= 0) & torch.isfinite(weights)).all()):
-        raise _parameter("masks that are finite and not negative", f"{float(weights.min())}", "use 0 to hide a bag")
-    empty = weights.sum(1) == 0
-    if bool(empty.any()):
-        got = f"none for member {int(empty.int().argmax())}"
-        raise _parameter("a labelled bag for every member", got, "set some of its mask to 1")
-    return weights / weights.sum(1, keepdim=True)
-
-
-def _targets(targets: Any, loss: AbstractLoss, weights: Tensor, bags: Bags) -> Tensor:
-    """Targets (B, n_targets) or (M, B, n_targets), zero where no member looks."""
-    values = torch.as_tensor(np.asarray(targets, dtype=np.float64))
-    if values.ndim == 1:
-        values = _one_hot(values, loss.n_targets) if loss.takes_classes else values.unsqueeze(1)
-    shapes = [(len(bags), loss.n_targets), (len(weights), len(bags), loss.n_targets)]
-    if tuple(values.shape) not in shapes:
-        got = f"shape {tuple(values.shape)}"
-        raise InvalidBagsError("stack", expected=f"targets of shape {shapes[0]}", got=got, remedy="pass a row a bag")
-    seen = weights > 0 if values.ndim == 3 else (weights > 0).any(0)
-    bad = ~torch.isfinite(values).all(-1) & seen
-    if bool(bad.any()):
-        bag = bags.ids[int(bad.reshape(-1, len(bags)).any(0).int().argmax())]
-        got = f"NaN or infinity (bag {str(bag)!r})"
-        raise InvalidBagsError("stack", expected="finite targets of labelled bags", got=got, remedy="hide it by masks")
-    return torch.where(seen.unsqueeze(-1), values, 0.0)
-
-
-def _one_hot(codes: Tensor, n_classes: int) -> Tensor:
-    classes = torch.arange(n_classes)
-    hot = (codes.unsqueeze(1) == classes).to(codes.dtype)
-    return torch.where(hot.any(1, keepdim=True), hot, torch.nan)
-
-
-def _each(value: Any, count: int, name: str) -> Tensor:
-    numbers = np.broadcast_to(np.asarray(value, dtype=np.float64), count) if np.ndim(value) == 0 else np.asarray(value)
-    if len(numbers) != count or not np.isfinite(numbers).all() or (numbers < 0).any():
-        raise _parameter(f"{name} from 0, one for all or {count}", repr(value), "change it")
-    return torch.as_tensor(np.array(numbers, dtype=np.float64))
-
-
 def _propagation(graphs: Any, count: int, bags: Bags, settings: Settings) -> Propagation:
     paths = Propagation.of(graphs, device=settings.device, dtype=settings.compute_dtype)
     n = (len(paths.offsets) - 1) // paths.n_graphs
     if n != len(bags) or paths.n_graphs not in (1, count):
         expected = f"one graph, or {count}, over {len(bags)} bags"
-        raise _parameter(expected, f"{paths.n_graphs} over {n}", "pass graphs of these bags")
+        raise refused(expected, f"{paths.n_graphs} over {n}", "pass graphs of these bags")
     for graph in [graphs] if isinstance(graphs, BagGraph) else graphs:
         refuse_other_bags(graph, bags, "stack")
     return paths
@@ -275,7 +213,3 @@ def _tell_diverged(fit: StackFit) -> None:
         members = name_some(np.flatnonzero(fit.diverged).tolist())
         text = f"stack: expected finite parameters, got NaN in members {members}; lower lr, or set clip, for these"
         warnings.warn(text, NotConvergedWarning, stacklevel=3)
-
-
-def _parameter(expected: str, got: str, remedy: str) -> ParameterError:
-    return ParameterError("stack", expected=expected, got=got, remedy=remedy)
