@@ -24,8 +24,11 @@ class Winner(RegressorMixin, BaseEstimator):
         self.classifier = classifier
 
     def fit(self, X: Bags, y: Any) -> Winner:
-        """Learn which bags are above one half."""
-        self.classifier_ = clone(self.classifier).fit(X, (np.asarray(y) > 0.5).astype(np.int64))
+        """Learn which bags are above one half; probabilities are asked of nobody."""
+        chosen = clone(self.classifier)
+        if "calibration_folds" in chosen.get_params():
+            chosen.set_params(calibration_folds=None)
+        self.classifier_ = chosen.fit(X, (np.asarray(y) > 0.5).astype(np.int64))
         return self
 
     def predict(self, X: Bags) -> Any:
