@@ -58,7 +58,7 @@ def test_json_is_whole_and_alone_on_the_output(run, flats):
     facts = json.loads(out)
     assert code == 0
     assert (facts["name"], facts["findings"][0]["code"]) == ("flats", "BG201")
-    assert facts["findings"][0]["numbers"]["correlation"] == pytest.approx([1.0])
+    assert facts["findings"][0]["numbers"]["correlation"] == pytest.approx(1.0)
 
 
 def test_scores_are_laid_beside_a_constant(run, tmp_path):

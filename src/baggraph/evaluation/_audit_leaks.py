@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from math import lgamma
 
 import numpy as np
+from scipy.stats import rankdata
 from scipy.stats import t as student
 
 from baggraph.evaluation._findings import Finding
 from baggraph.evaluation._material import Array, Material
 from baggraph.evaluation._shuffles import Shuffles, Suspicion
 
-NEARLY, EQUAL = 0.98, 0.999
+NEARLY, IN_ORDER, EQUAL = 0.98, 0.95, 0.999
 LARGE_EXCESS = 0.1  # of all columns
 BLOCK = 20_000_000  # numbers held at a time
 
@@ -29,26 +30,31 @@ def suspicions(material: Material, shuffles: Shuffles) -> Iterator[Suspicion]:
 
 
 def _target_among_columns(material: Material, shuffles: Shuffles) -> Suspicion:
+    """Columns whose mean, least or largest value over a bag is the target, nearly, or (of real ones) in its order."""
     blocks = {"mean": material.means, "smallest value": material.minima, "largest value": material.maxima}
-    best = {name: _correlation(block[material.known], shuffles.indicator) for name, block in blocks.items()}
-    strongest = np.max(list(best.values()), axis=0)
-    leaks = np.flatnonzero(strongest >= NEARLY)
-    p = _p_of(float(strongest.max(initial=0.0)), len(material.known), 3 * len(strongest), shuffles)
+    found = {name: _correlation(block[material.known], shuffles.indicator) for name, block in blocks.items()}
+    needed = dict.fromkeys(found, NEARLY)
+    if not shuffles.classify:  # a label that was clipped, or is a median, keeps the order of its ingredient's mean
+        means, targets = (rankdata(values, axis=0) for values in (material.means[material.known], shuffles.indicator))
+        found["rank of the mean"], needed["rank of the mean"] = _correlation(means, targets), IN_ORDER
+    over = {name: r - needed[name] for name, r in found.items()}
+    margin = np.max(list(over.values()), axis=0)
+    leaks = np.flatnonzero(margin >= 0)
+    if not len(leaks):
+        return Suspicion(1.0, lambda _: None)
+    worst = int(leaks[np.argmax(margin[leaks])])
+    how = next(name for name in sorted(found, key=lambda name: -found[name][worst]) if over[name][worst] >= 0)
+    r = float(found[how][worst])
 
-    def finding(adjusted: float) -> Finding | None:
-        if not len(leaks):
-            return None
-        worst = int(leaks[np.argmax(strongest[leaks])])
-        how = max(best, key=lambda name: best[name][worst])
-        r = float(strongest[worst])
+    def finding(adjusted: float) -> Finding:
         more = f", and {len(leaks) - 1} more columns like it" if len(leaks) > 1 else ""
         measured = f"the {how} of {material.column(worst)} over a bag has correlation {r:.4f} with the target{more}"
         why = "the label, or what it is computed from, is an input: every score is a score of arithmetic"
         advice = f"leave out {material.some_columns(leaks)}, and ask how the label was made"
-        numbers = {"columns": leaks, "correlation": strongest[leaks], "p_adjusted": adjusted}
+        numbers = {"columns": leaks, "correlation": r, "of": how, "p_adjusted": adjusted}
         return Finding("BG201", "serious" if r >= EQUAL else "warning", measured, why, advice, numbers)
 
-    return Suspicion(p if len(leaks) else 1.0, finding)
+    return Suspicion(_p_of(r, len(material.known), len(found) * len(margin), shuffles), finding)
 
 
 def _correlation(values: Array, targets: Array) -> Array:
