@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,15 +27,6 @@ PAPER = {
     "elephant": (200, 1391, 230, 3, 13, 100),
 }
 EMBEDDED = ("digits-bags", "synthetic")
-
-
-@pytest.fixture
-def real(request):
-    """The folder of real data, for tests that name the path they need."""
-    folder, needed = os.environ.get("BAGGRAPH_DATA"), request.node.get_closest_marker("needs").args[0]
-    if not folder or not (Path(folder) / needed).exists():
-        pytest.skip(f"BAGGRAPH_DATA names no folder with {needed}")
-    return Path(folder)
 
 
 needs = pytest.mark.needs
