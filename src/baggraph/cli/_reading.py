@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from baggraph.cli._console import err
 from baggraph.cli._source import bags_of
-from baggraph.errors import BagError, ParameterError, closest
+from baggraph.errors import BagError, InvalidBagsError, ParameterError, closest
 
 if TYPE_CHECKING:
     from baggraph.data.bags import Bags
@@ -53,7 +53,13 @@ def read_input(
     if guess.target is None:
         remedy = "pass --target COLUMN; it must be equal in all rows of a bag"
         raise ParameterError("columns", expected="a column of labels", got="none that looks like it", remedy=remedy)
-    bags = read(path, **guess.options)
+    try:
+        bags = read(path, **guess.options)
+    except BagError as error:
+        if error.expected != "finite features":
+            raise
+        remedy = "fill in the holes, or pass --leave-out COLUMN"
+        raise InvalidBagsError("table", expected=error.expected, got=error.got, remedy=remedy) from error
     return Input(bags, {"kind": "table", **_plain(guess)}, _told(guess))
 
 
@@ -149,12 +155,20 @@ def task_of(bags: Bags, asked: str) -> str:
 
     from baggraph.data.splits import MOST_CLASSES
 
+    if bags.y is None or not bags.labelled.any():
+        raise InvalidBagsError(
+            "fit", expected="labelled bags", got="none", remedy="say where labels are: --target COLUMN"
+        )
     tasks = ("auto", "classes", "numbers", "shares")
     if asked not in tasks:
         raise ParameterError("fit", expected=f"--task one of {tasks}", got=repr(asked), remedy=closest(asked, tasks))
+    labels = bags.y[bags.labelled]
+    if asked in ("numbers", "shares") and labels.dtype.kind == "O":
+        got = f"text such as {labels[0]!r}"
+        remedy = "leave out --task, or pass --task classes"
+        raise ParameterError("fit", expected=f"{asked} as labels", got=got, remedy=remedy)
     if asked != "auto":
         return asked
-    labels = bags.y[bags.labelled]
     if labels.dtype.kind in "Ob":
         return "classes"
     kinds = len(np.unique(labels))

@@ -90,13 +90,13 @@ def fit(
         if not quiet:
             _show(job.plan)
         if dry_run:
-            return _end(job, {"seconds": round(cost_of(job), 1)}, as_json, "about {seconds} s of fitting")
+            return _end(job, {"seconds": round(cost_of(job), 1)}, as_json, "about {seconds} s of fitting", quiet=False)
         with work_progress(quiet=quiet) as progress:
             job.score(progress)
             job.fit(progress)
         job.write(output, overwrite=force, command="baggraph " + shlex.join(sys.argv[1:]))
     facts = {"model": str(output), "seconds": round(time.perf_counter() - started, 1)}
-    return _end(job, facts, as_json, "wrote {model} in {seconds} s; its card is {model}/card.md")
+    return _end(job, facts, as_json, "wrote {model} in {seconds} s; its card is {model}/card.md", quiet=quiet)
 
 
 def _refuse_existing(output: Path, force: bool) -> None:
@@ -111,9 +111,9 @@ def _show(plan: list[tuple[str, str]]) -> None:
         err.print(f"{name:<12}{escape(value)}")
 
 
-def _end(job: Job, facts: dict[str, Any], as_json: bool, text: str) -> None:
+def _end(job: Job, facts: dict[str, Any], as_json: bool, text: str, *, quiet: bool) -> None:
     if as_json:
         return print_json({**job.facts(), **facts})
     for name, value in job.scores.items():
         out.print(f"{name:<20}{escape(value)}")
-    return err.print(escape(text.format(**facts)))
+    return None if quiet else err.print(escape(text.format(**facts)))

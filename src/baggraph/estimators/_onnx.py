@@ -7,8 +7,9 @@ single bag, pooling is a reduction of the rows.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -20,6 +21,7 @@ from baggraph.estimators._fitted import Fitted
 from baggraph.nn.dropout import Dropout
 from baggraph.nn.encoders import Attention, DeepSets, MiNet, ResPool, RffPool
 from baggraph.nn.encoders._pooling import AttentionPooling, FixedPooling
+from baggraph.nn.gcn import GraphConvolution
 from baggraph.nn.heads import Head, PassHead
 from baggraph.nn.losses import BinaryCrossEntropy, CrossEntropy
 
@@ -151,7 +153,7 @@ def _head(w: _Writer, head: nn.Module, embedding: str) -> list[str]:
     outputs, start = [], 0
     for width, layers in zip(head.level_widths, head.levels, strict=True):
         x = w.op("Slice", embedding, *(w.constant([place], np.int64) for place in (start, start + width, 1)))
-        for number, layer in enumerate(layers):  # type: ignore[arg-type]
+        for number, layer in enumerate(cast(Iterable[GraphConvolution], layers)):
             x = w.op("Relu", x) if number else x
             x = w.op("Gemm", x, w.constant(layer.linear.weight), w.constant(layer.bias), transB=1)
         outputs.append(x)
