@@ -21,6 +21,7 @@ import numpy as np
 import baggraph as bg
 from baggraph.data.splits import label_mask, pairs
 from baggraph.evaluation.metrics import METRICS
+from baggraph.inference._sharing import sharing_base_models
 
 METHODS = {
     "musk1": ("rFF+pool", "rFF+pool-GCN", "B-rFF+pool-GCN"),
@@ -106,7 +107,8 @@ def main() -> None:
         return
     more = {"device": options.device} | ({} if options.epochs is None else {"epochs": options.epochs})
     for name in options.sets:
-        compare(name, options.splits, **more)
+        with sharing_base_models():
+            compare(name, options.splits, **more)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ import numpy as np
 import baggraph as bg
 from baggraph.data.splits import hide_labels, label_mask, pairs, stratified_folds
 from baggraph.evaluation.metrics import METRICS
+from baggraph.inference._sharing import sharing_base_models
 from baggraph.inference.calibration import fit_temperature, temper
 
 SMALL = {"encoder_options": {"hidden": (16, 8)}, "epochs": 10, "lr": 1e-2, "n_draws": 10, "calibration": 0.2}
@@ -93,7 +94,8 @@ def main() -> None:
     if options.what == "coverage":
         coverage(options.splits, options.bags, options.asked, options.device)
     else:
-        temperature(options.sets, options.repeats, options.device)
+        with sharing_base_models():
+            temperature(options.sets, options.repeats, options.device)
 
 
 if __name__ == "__main__":
