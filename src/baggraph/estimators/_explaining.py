@@ -97,6 +97,7 @@ class _Asker:
 
     def __post_init__(self) -> None:
         self.embedding = self.fitted.embed(self.bags)
+        self.joined: list[sp.csr_array] | None = None
         self.networks: dict[int, Network] = {}
         self.graphs: dict[int, sp.csr_array] = {}
         self.place = {bag: position for position, bag in enumerate(self.fitted.ids.tolist())}

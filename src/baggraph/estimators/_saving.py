@@ -156,10 +156,11 @@ def _same_shapes(made: Mapping[str, Tensor], saved: Mapping[str, tuple[int, ...]
 def _lay_out(fitted: Fitted) -> None:
     """Parameters in rows of one block, as while training: where numbers lie can decide how products are rounded."""
     layout = Layout.of(fitted.plan.network)
-    for given in [fitted.parameters] if fitted.sources is None else [fitted.parameters, fitted.sources]:
+    for given in [fitted.parameters] + ([] if fitted.sources is None else [fitted.sources]):
         shapes = {name: tuple(value.shape) for name, value in given.items()}
         _same_shapes(dict(fitted.plan.network.named_parameters()), shapes, len(fitted.seeds))
-        views = layout.views(fitted.embedding.new_zeros(len(fitted.seeds), layout.width))
+        block = fitted.embedding.new_zeros(len(fitted.seeds), layout.width)
+        views = layout.views(block)
         for name, value in given.items():
             views[name].copy_(value)
             given[name] = views[name]
