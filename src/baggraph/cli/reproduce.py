@@ -36,6 +36,9 @@ def reproduce(
     only: Annotated[
         list[str] | None, typer.Option("--only", help="A method of the tables; may be given again.")
     ] = None,
+    dataset: Annotated[
+        list[str] | None, typer.Option("--dataset", help="A set of the tables; may be given again.")
+    ] = None,
     repeats: Annotated[
         int | None, typer.Option(help="At most so many repeats or splits; 0 shows what is there.")
     ] = None,
@@ -50,7 +53,9 @@ def reproduce(
     chosen = select(experiment, protocol)
     how = by_name(engine, jobs)
     told = None if quiet else _say
-    tables = run(chosen, output, tier=tier, only=only or (), repeats=repeats, executor=how, progress=told)
+    tables = run(
+        chosen, output, tier=tier, only=only or (), sets=dataset or (), repeats=repeats, executor=how, progress=told
+    )
     if tier == "smoke":
         err.print("Networks were trained for a few epochs only: these numbers say that everything runs, and no more.")
     for recipe in chosen:

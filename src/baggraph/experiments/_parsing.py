@@ -32,7 +32,7 @@ def parse(kind: type[T], given: Mapping[str, Any], stage: str) -> T:
     made = _instance(kind, given, "", problems)
     if problems:
         raise ParameterError(stage, expected="a valid file", got="; ".join(problems), remedy="mend all of these")
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 def _instance(kind: Any, given: Any, where: str, problems: list[str]) -> Any:

@@ -165,7 +165,7 @@ _known: dict[str, _Fit] = {}  # the latest fits
 class _Adam:
     """Adam with decay of the weights as an L2 penalty; torch.optim loads compilers, which take seconds."""
 
-    def __init__(self, weights: list[Tensor], biases: list[Tensor], lr: float, decay: float) -> None:
+    def __init__(self, weights: Sequence[Tensor], biases: Sequence[Tensor], lr: float, decay: float) -> None:
         self.values, self.lr, self.count = [*weights, *biases], lr, 0
         self.decays = [decay] * len(weights) + [0.0] * len(biases)
         self.first, self.second = ([torch.zeros_like(value) for value in self.values] for _ in range(2))

@@ -36,10 +36,14 @@ def estimator(method: Method, dataset: str, material: Material, tier: Tier, seed
     else:
         made = make(name, dataset=dataset, **method.parameters)
     if isinstance(made, AbstractStacked):
-        made.set_params(random_state=seed, **_known(made, tier.networks))
+        _seeded(made, seed, tier)
     if method.graph is not None:
         made.set_params(**_wired(made, method.graph, material))
     return made
+
+
+def _seeded(made: Any, seed: int, tier: Tier) -> None:
+    made.set_params(random_state=seed, **_known(made, tier.networks))
 
 
 def _known(made: Any, overruling: Any) -> dict[str, Any]:

@@ -62,11 +62,13 @@ class Done:
     predictions: pd.DataFrame | None
 
 
-def plan(recipe: Recipe, tier: str, only: Collection[str] = (), repeats: int | None = None) -> list[Task]:
+def plan(
+    recipe: Recipe, tier: str, only: Collection[str] = (), sets: Collection[str] = (), repeats: int | None = None
+) -> list[Task]:
     """All tasks of a tier, repeat after repeat, so that what is stopped early has every method on every set.
 
-    With ``only``, those that run one of these methods; with ``repeats``, at most so many.  Sets whose files can only be
-    supplied by hand, and are not, are left out.
+    With ``only``, those that run one of these methods; with ``sets``, on these sets; with ``repeats``, at most so many.
+    Sets whose files can only be supplied by hand, and are not, are left out.
 
     >>> from baggraph.experiments.recipe import recipes
     >>> [str(task) for task in plan(recipes()["benchmark"], "smoke", ["majority"])]
@@ -76,7 +78,7 @@ def plan(recipe: Recipe, tier: str, only: Collection[str] = (), repeats: int | N
     most = min(number for number in (amount.repeats, recipe.repeats, repeats) if number is not None)
     found = []
     for dataset in amount.datasets or recipe.datasets:
-        if datasets.state(datasets.card(dataset)) == "by hand":
+        if (sets and dataset not in sets) or datasets.state(datasets.card(dataset)) == "by hand":
             continue
         for names in _groups(recipe, amount.methods):
             if not only or set(only) & set(names):

@@ -61,6 +61,7 @@ def run(
     *,
     tier: str = "short",
     only: Collection[str] = (),
+    sets: Collection[str] = (),
     repeats: int | None = None,
     executor: Executor | None = None,
     progress: Callable[[Progress], None] | None = None,
@@ -81,6 +82,8 @@ def run(
         ``"smoke"``, ``"short"`` or ``"full"``.
     only
         Names of methods; default, all.  Methods of their group run with them.
+    sets
+        Names of data sets; default, all.
     repeats
         At most so many repeats or splits; default, those of the tier.
     executor
@@ -92,8 +95,9 @@ def run(
     """
     if tier not in TIERS:
         raise ParameterError("reproduce", expected="a tier", got=repr(tier), remedy=closest(tier, TIERS))
+    _check_names(recipes, only, sets)
     ledgers = {recipe.name: Ledger(results_folder(Path(folder), tier, recipe)) for recipe in recipes}
-    waiting = {task: keys(task) for recipe in recipes for task in plan(recipe, tier, only, repeats)}
+    waiting = {task: keys(task) for recipe in recipes for task in plan(recipe, tier, only, sets, repeats)}
     waiting = {task: wanted for task, wanted in waiting.items() if not ledgers[task.recipe].has(wanted)}
     order = {task: position for position, task in enumerate(waiting)}
     waiting = dict(sorted(waiting.items(), key=lambda pair: (pair[0].repeats[0], order[pair[0]])))
@@ -113,6 +117,14 @@ def run(
         ledgers[task.recipe].enter(task, done)
         ended(task)
     return {name: ResultTable.read(ledger.folder) for name, ledger in ledgers.items()}
+
+
+def _check_names(recipes: Sequence[Recipe], only: Collection[str], sets: Collection[str]) -> None:
+    methods = {method.name for recipe in recipes for method in recipe.methods}
+    known = {"a method of these tables": methods, "a set of these tables": {d for r in recipes for d in r.datasets}}
+    for (expected, names), asked in zip(known.items(), (only, sets), strict=True):
+        for name in set(asked) - names:
+            raise ParameterError("reproduce", expected=expected, got=repr(name), remedy=closest(name, names))
 
 
 def _claimed(

@@ -69,15 +69,15 @@ def region_map(
         sure = opacity[title][known] if title in opacity else 1.0
         how: dict[str, Any] = {"cmap": colours, "norm": norm, "alpha": sure}
         if polygons is None:
-            axes.scatter(*xy[known].T, c=panel[known], s=9, linewidths=0, **how)
+            axes.scatter(xy[known, 0], xy[known, 1], c=panel[known], s=9, linewidths=0, **how)
         else:
-            shapes = [polygons[b] for b in known]
+            shapes = [polygons[int(b)] for b in known]
             axes.add_collection(PolyCollection(shapes, array=panel[known], edgecolors="white", linewidths=0.4, **how))
         axes.set_title(title, fontsize=10, color=INK)
     bar = made.colorbar(ScalarMappable(norm, colours), ax=list(grid), shrink=0.6, aspect=30, label=label)
-    bar.outline.set_visible(False)  # type: ignore[operator]
+    bar.outline.set_visible(False)
     index = pd.Index(range(len(xy)) if ids is None else ids, name="bag")
-    columns = {"longitude": xy[:, 0], "latitude": xy[:, 1], **values}
+    columns: dict[str, Any] = {"longitude": xy[:, 0], "latitude": xy[:, 1], **values}
     columns |= {f"{title}, sd": part for title, part in spread.items()}
     return Figure(made, pd.DataFrame(columns, index=index))
 
@@ -135,8 +135,10 @@ def graph_drawing(graph: BagGraph, places: Any, values: Any, *, label: str = "",
     canvas, axes = blank(5.6, 4.8)
     widths = 0.2 + 1.8 * weight / (weight.max() if len(weight) else 1.0)
     axes.add_collection(LineCollection(list(xy[ends]), colors=SOFT, linewidths=widths, alpha=0.8, zorder=1))
-    drawn = axes.scatter(*xy.T, c=values, s=26, cmap="viridis", edgecolors="white", linewidths=0.5, zorder=2)
-    canvas.colorbar(drawn, ax=axes, shrink=0.7, label=label).outline.set_visible(False)  # type: ignore[operator]
+    drawn = axes.scatter(
+        xy[:, 0], xy[:, 1], c=values, s=26, cmap="viridis", edgecolors="white", linewidths=0.5, zorder=2
+    )
+    canvas.colorbar(drawn, ax=axes, shrink=0.7, label=label).outline.set_visible(False)
     axes.set_axis_off()
     axes.set_title(title, loc="left", fontsize=10, color=INK)
     return Figure(canvas, table)

@@ -21,9 +21,10 @@ def ranks_of(scores: pd.DataFrame, *, larger_is_better: bool = True) -> pd.DataF
     >>> ranks_of(pd.DataFrame({"a": [3.0, 1.0], "b": [2.0, 1.0]})).to_dict("list")
     {'a': [1.0, 1.5], 'b': [2.0, 1.5]}
     """
-    if scores.isna().any(axis=None):
-        where = scores.isna().stack()
-        got = f"none of {where[where].index[0][1]!r} on {where[where].index[0][0]!r}"
+    gaps = np.argwhere(scores.isna().to_numpy())
+    if len(gaps):
+        row, column = gaps[0]
+        got = f"none of {scores.columns[column]!r} on {scores.index[row]!r}"
         remedy = "drop the method or the set"
         raise InvalidBagsError("figure", expected="a score of every method on every set", got=got, remedy=remedy)
     place = ranks_in_rows(scores, larger_is_better=larger_is_better)

@@ -25,13 +25,13 @@ def reliability_diagram(predictions: Mapping[str, tuple[Any, Any]], *, n_bins: i
         bins = np.minimum((p * n_bins).astype(np.int64), n_bins - 1)
         for number in np.unique(bins):
             inside = bins == number
-            row = {"method": method, "bags": int(inside.sum())}
+            row: dict[str, Any] = {"method": method, "bags": int(inside.sum())}
             rows.append(row | {"predicted": p[inside].mean(), "observed": t[inside].mean()})
     table = pd.DataFrame(rows)
     canvas, axes = blank(4.6, 4.2)
     axes.plot([0, 1], [0, 1], color=SOFT, linewidth=1, linestyle="--")
-    for method, part in table.groupby("method", sort=False):
-        axes.plot(part["predicted"], part["observed"], marker="o", markersize=4, linewidth=1.4, label=str(method))
+    for name, part in table.groupby("method", sort=False):
+        axes.plot(part["predicted"], part["observed"], marker="o", markersize=4, linewidth=1.4, label=str(name))
     axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
     axes.set_xlabel("predicted probability", color=INK)
     axes.set_ylabel("share of positive bags", color=INK)

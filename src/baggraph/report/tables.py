@@ -50,7 +50,7 @@ def grid(cells: pd.DataFrame, across: str = "dataset") -> pd.DataFrame:
     return found.rename_axis(index="method", columns=None).reset_index()
 
 
-def _cell(row: Mapping[str, Any]) -> str:
+def _cell(row: Mapping[Any, Any]) -> str:
     digits = 1 if max((abs(v) for v in (row["ours"], row["printed"]) if not math.isnan(v)), default=0.0) >= 10 else 2
     shown = "–" if math.isnan(row["ours"]) else f"{row['ours']:.{digits}f}"
     if not math.isnan(row["ours"]) and not math.isnan(row["sd"]):
