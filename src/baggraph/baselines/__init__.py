@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 _HOME = {
+    "AverageKernelSVM": "average_kernel",
     "BagMarginSVM": "bag_margin_svm",
     "BagMeanGP": "gaussian_process",
     "CoordinateGP": "gaussian_process",
@@ -38,6 +39,7 @@ _HOME = {
 __all__ = sorted(_HOME)
 
 if TYPE_CHECKING:
+    from baggraph.baselines.average_kernel import AverageKernelSVM as AverageKernelSVM
     from baggraph.baselines.bag_margin_svm import BagMarginSVM as BagMarginSVM
     from baggraph.baselines.constant import MajorityClassifier as MajorityClassifier
     from baggraph.baselines.constant import MeanRegressor as MeanRegressor

@@ -17,6 +17,7 @@ _PRINTED: dict[str, tuple[str, dict[str, Any]]] = {
     "MI-SVM": ("BagMarginSVM", {}),
     "MI-VLAD": ("VladSVM", {}),
     "MILES": ("MILES", {}),
+    "average kernel": ("AverageKernelSVM", {}),
     "bag size": ("OneNumberClassifier", {"number": "size"}),
     "bag size (regression)": ("OneNumberRegressor", {"number": "size"}),
     "distribution regression": ("DistributionRegression", {}),
