@@ -16,7 +16,7 @@ from baggraph.experiments.recipe import Recipe
 from baggraph.experiments.run import results_folder
 from baggraph.experiments.verdict import cells, claims, one_line
 from baggraph.report import _paper as paper
-from baggraph.report.figures import Figure
+from baggraph.report.figures import Figure, label_curve
 from baggraph.report.reproduction import Section, write_page
 from baggraph.report.tables import markdown
 
@@ -70,7 +70,7 @@ def _section(recipe: Recipe, folder: Path) -> Section:
         claims(recipe, table),
         headline,
         recipe.deviations,
-        _figures(recipe, found, _predictions(folder)),
+        _figures(recipe, folder, found),
     )
 
 
@@ -79,9 +79,21 @@ def _predictions(folder: Path) -> pd.DataFrame:
     return pd.concat(parts) if parts else pd.DataFrame(columns=["method", "dataset", "bag", "prediction", "std"])
 
 
-def _figures(recipe: Recipe, found: pd.DataFrame, predictions: pd.DataFrame) -> dict[str, Figure]:
+def _of_labels(recipe: Recipe, rows: pd.DataFrame) -> dict[str, Figure]:
+    metric = recipe.metrics[0]
+    mine = rows[rows["metric"] == metric]
+    share = (mine["n_train"] / (mine["n_train"] + mine["n_test"])).round(3)
+    trials = mine[["method"]].assign(labelled=share, value=mine["value"] * recipe.scales.get(metric, 1.0))
+    if not len(trials):
+        return {}
+    return {f"Bags with a label against {metric}; bands are one standard deviation": label_curve(trials, metric=metric)}
+
+
+def _figures(recipe: Recipe, folder: Path, found: pd.DataFrame) -> dict[str, Figure]:
+    if recipe.labelled:
+        return _of_labels(recipe, ResultTable.read(folder).frame())
     makers = {"benchmark": _of_benchmark, "text": _of_text, "election": _of_election, "rental": _of_rental}
-    return makers[recipe.experiment](recipe, found, predictions) if recipe.experiment in makers else {}
+    return makers[recipe.experiment](recipe, found, _predictions(folder))
 
 
 def _of_benchmark(_: Recipe, found: pd.DataFrame, predictions: pd.DataFrame) -> dict[str, Figure]:

@@ -12,6 +12,7 @@ from baggraph import datasets
 from baggraph.data._fingerprint import fingerprint
 from baggraph.data.bags import Bags
 from baggraph.data.graph import BagGraph
+from baggraph.data.splits import label_mask
 from baggraph.errors import ParameterError, closest
 from baggraph.evaluation._division import divide
 from baggraph.experiments._published import published_draw
@@ -98,8 +99,18 @@ def drawn(bags: Bags, n_instances: int, random_state: int) -> Bags:
 def load(recipe: Recipe, dataset: str) -> Material:
     """The material of one set of a recipe."""
     bags = _loaded(dataset, recipe.protocol == "as-published")
-    division = divide(bags, recipe.splits, recipe.folds, recipe.repeats, 0)[: recipe.repeats]
+    if recipe.labelled:
+        division = _labelled(bags, recipe.labelled, recipe.repeats)
+    else:
+        division = divide(bags, recipe.splits, recipe.folds, recipe.repeats, 0)[: recipe.repeats]
     return Material(bags, division, recipe.sample, recipe.protocol == "as-published")
+
+
+def _labelled(bags: Bags, shares: tuple[float, ...], repeats: int) -> NDArray[np.int16]:
+    """Divisions in which every share has its turn; a larger share of the same draw contains the smaller ones."""
+    turns = [(shares[r % len(shares)], r // len(shares)) for r in range(repeats)]
+    kept = [label_mask(bags.y, labelled=share, random_state=draw) for share, draw in turns]
+    return np.where(kept, -1, 0).astype(np.int16)
 
 
 @lru_cache(maxsize=4)

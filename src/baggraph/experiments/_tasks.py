@@ -108,7 +108,7 @@ def _hash(recipe: Recipe, method: Method, task: Task) -> str:
     silent = ("role", "group")
     row = {key: value for key, value in asdict(method).items() if key not in silent and value}
     where = (recipe.experiment, recipe.protocol, task.dataset, recipe.metrics)
-    divided = (recipe.splits, recipe.folds, recipe.sample, recipe.together)
+    divided = [recipe.splits, recipe.folds, recipe.sample, recipe.together, *recipe.labelled]
     return digest([row, where, divided, recipe.tiers[task.tier].networks])
 
 

@@ -85,7 +85,7 @@ class Recipe:
     name, title, source
         Of the table; ``source`` says where it stands in the paper.
     experiment, protocol
-        ``benchmark``, ``text``, ``election`` or ``rental``; ``sound`` or ``as-published``.
+        ``benchmark``, ``text``, ``election``, ``rental`` or ``labels``; ``sound`` or ``as-published``.
     datasets
         Names that :func:`baggraph.datasets.load` knows.
     metrics
@@ -94,6 +94,8 @@ class Recipe:
         Rows, amounts of work, and sentences to check.
     repeats, folds, splits
         Stratified folds, or the name of published splits.
+    labelled
+        Instead of folds, shares of the bags that have a label, one after the other in every repeat.
     sample
         Instances drawn from every bag, anew in every repeat; 0 takes the whole bags.
     together
@@ -130,6 +132,7 @@ class Recipe:
     repeats: int = 10
     folds: int = 10
     splits: str | None = None
+    labelled: tuple[float, ...] = ()
     sample: int = 0
     together: int = 1
     scales: Mapping[str, float] = field(default_factory=dict)
