@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
+import baggraph as bg
 from baggraph import baselines, datasets
 from baggraph.data._fingerprint import digest
 from baggraph.evaluation.grid import Grid
@@ -30,6 +32,13 @@ def test_every_candidate_can_be_made(bags, name):
     method = classical.methods(bags)[name]
     made = [method.estimator.set_params(**one) for one in method.candidates] if isinstance(method, Grid) else [method]
     assert {type(one) for one in made} == {type(baselines.make(name))}
+
+
+def test_sparse_instances_stay_sparse(bags):
+    """Candidates for them are scaled in ways that keep zeros."""
+    thin = bg.Bags(sp.csr_array(bags.instances), bags.offsets, bags.y)
+    grids = [method for method in classical.methods(thin).values() if isinstance(method, Grid)]
+    assert {one["scaling"] for grid in grids for one in grid.candidates} == {"maxabs", "none"}
 
 
 def test_machines_on_many_instances_are_tried_with_fewer_settings(bags, monkeypatch):

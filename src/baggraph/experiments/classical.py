@@ -57,10 +57,10 @@ def _grids(bags: Bags) -> dict[str, tuple[list[Settings], int]]:
     def linear(scaling: str, C: float) -> Settings:
         return {"kernel": ["linear"], "scaling": [scaling], "C": [C]}
 
-    pattern = witness = [rbf("standard", 3.0, C=[10.0]), rbf("minmax", 3.0, C=[1.0])]
+    pattern = witness = [rbf(first, 3.0, C=[10.0]), rbf(second, 3.0, C=[1.0])]
     if bags.n_instances <= LARGE:
-        pattern = [*pattern, linear("standard", 0.1), linear("minmax", 1.0)]
-        witness = [rbf("standard", 1.0, C=[10.0]), rbf("minmax", 1.0, 0.25, C=[1.0, 10.0]), linear("standard", 0.1)]
+        pattern = [*pattern, linear(first, 0.1), linear(second, 1.0)]
+        witness = [rbf(first, 1.0, C=[10.0]), rbf(second, 1.0, 0.25, C=[1.0, 10.0]), linear(first, 0.1)]
     return {
         "mi-SVM": (pattern, 3),
         "MI-SVM": (witness, 5),
