@@ -22,6 +22,7 @@ import baggraph as bg
 from baggraph.data._fingerprint import digest
 from baggraph.errors import DataFileError, ParameterError
 from baggraph.estimators._saving import load
+from baggraph.estimators.process import BagProcessClassifier, BagProcessRegressor
 from baggraph.graphs.wiring import AbstractWiring
 from baggraph.nn import segment_mean
 
@@ -88,6 +89,32 @@ MODELS = {
     "several targets, own noise": (bg.BagGraphRegressor(**SHORT, loss="gaussian"), np.stack([NUMBERS, -NUMBERS], 1)),
     "held-out intervals": (bg.BagGraphRegressor(**SHORT, calibration=0.3, n_members=2), NUMBERS),
 }  # fmt: skip
+
+
+PLACED = FIT.replace(graph=RING, coords=np.stack([NUMBERS, NUMBERS**2], axis=1))
+PROCESSES = {
+    "targets, places and graph": (BagProcessRegressor(), PLACED, np.exp(NUMBERS)),
+    "classes of text": (BagProcessClassifier(), PLACED, CLASSES),
+    "several targets": (BagProcessRegressor(parts="rbf"), FIT, np.stack([NUMBERS, -NUMBERS], 1)),
+    "three classes": (BagProcessClassifier(parts=("near", "far")), FIT, np.arange(N) % 3),
+    "a graph of more bags": (BagProcessRegressor(graph=UNION), FIT, NUMBERS),
+}
+
+
+@pytest.mark.parametrize("name", PROCESSES)
+def test_processes_come_back_bit_for_bit(name, tmp_path):
+    model, bags, y = PROCESSES[name]
+    model = clone(model).fit(bags, y)
+    again = load(model.save(tmp_path / "model"))
+    new = MORE.replace(coords=np.linspace(0, 1, 2 * NEW).reshape(NEW, 2)) if bags is PLACED else MORE
+    assert same_posterior(model.posterior_, again.posterior_)
+    assert same_posterior(model.predict_posterior(new), again.predict_posterior(new))
+    assert np.array_equal(model.transduction_, again.transduction_)
+    assert model.shares_ == again.shares_
+    assert model.graph_ == again.graph_
+    rewritten(tmp_path / "model", lambda d: d["model"]["state"]["_ids"]["items"].reverse())
+    with pytest.raises(DataFileError, match="the same bags in posterior and"):
+        load(tmp_path / "model")
 
 
 def fitted(name):
@@ -353,7 +380,7 @@ DAMAGES = {
     "version a word": (lambda folder: rewritten(folder, lambda d: d.__setitem__("version", "one")), "version 'one'"),
     "another format": (replaced("model.json", b'{"format": "torch"}'), "a header of something else"),
     "a list": (replaced("model.json", b"[]"), "a header of something else"),
-    "unknown kind": (body(lambda m: m.__setitem__("kind", "os.system")), "BagGraphRegressor, got 'os.system'; update"),
+    "unknown kind": (body(lambda m: m.__setitem__("kind", "os.system")), "BagProcessRegressor, got 'os.system'; update"),
     "kind of another": (body(lambda m: m.__setitem__("kind", "BagGraphRegressor")), "parts fit together"),
     "unknown part": (body(lambda m: m["state"]["scaler_"].__setitem__("is", "subprocess.Popen")), "'subprocess.Popen'"),
     # altered by somebody who computes the digests anew
@@ -430,9 +457,11 @@ def test_no_pickle_is_within_reach():
     """Neither our code nor any reader that it calls is asked to unpickle."""
     import baggraph.estimators._packing as packing
     import baggraph.estimators._parcel as parcel
+    import baggraph.estimators._saved_networks as networks
+    import baggraph.estimators._saved_processes as processes
     import baggraph.estimators._saving as saving
 
-    for module in (packing, parcel, saving):
+    for module in (packing, parcel, networks, processes, saving):
         text = Path(module.__file__).read_text()
         assert not any(
             word in text for word in ("import pickle", "torch.load", "joblib", "allow_pickle", "eval(", "import_module")

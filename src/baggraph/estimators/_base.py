@@ -20,6 +20,7 @@ from baggraph.estimators._fitted import Fitted
 from baggraph.estimators._input import bags_of, weights_of, with_labels
 from baggraph.estimators._parameters import BagGraphParameters
 from baggraph.estimators._progress import teller
+from baggraph.estimators._savable import Savable
 from baggraph.inference.bag_graph import Inference, Plan, infer
 from baggraph.inference.calibration import Conformal
 from baggraph.inference.sampling import Draws
@@ -29,7 +30,7 @@ Array = NDArray[np.float64]
 MOST_RANDOM = 2**31 - 1
 
 
-class BagGraphEstimator(AbstractStacked, BagGraphParameters):
+class BagGraphEstimator(Savable, AbstractStacked, BagGraphParameters):
     """What :class:`BagGraphClassifier` and :class:`BagGraphRegressor` share."""
 
     # ------------------------------------------------------------------ what a kind of target decides
@@ -173,15 +174,6 @@ class BagGraphEstimator(AbstractStacked, BagGraphParameters):
         from baggraph.estimators._explaining import explain
 
         return explain(self, X, of=of, method=method, seen=seen, links=links)
-
-    def save(self, folder: str | Path, *, overwrite: bool = False, notes: Any = None) -> Path:
-        """Write the fitted model to a folder of JSON, safetensors and Parquet; ``baggraph.load`` gives it back.
-
-        ``notes`` is anything that JSON can hold, and comes back as ``notes_``.  Only another model is overwritten.
-        """
-        from baggraph.estimators._saving import save
-
-        return save(self, folder, overwrite=overwrite, notes=notes)
 
     def to_onnx(self, path: str | Path) -> Path:
         """Write encoder and head of a model without a graph as ONNX: ``instances`` (n, d) of one bag to ``prediction``.

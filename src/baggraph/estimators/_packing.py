@@ -27,12 +27,20 @@ from baggraph.graphs.learned import LearnedGraph
 from baggraph.graphs.wiring import GivenWiring, LearnedWiring, NearestWiring, Wired
 from baggraph.inference.bag_graph import Plan
 from baggraph.inference.calibration import Conformal
+from baggraph.inference.gp import FittedProcess, Process
+from baggraph.inference.gp_bags import Description, Settings
+from baggraph.inference.gp_kernels import Constant, Linear, Parameter, Spectral, Stationary
+from baggraph.inference.gp_laplace import FittedClasses, FittedSide
+from baggraph.inference.gp_regression import FittedRegression
+from baggraph.inference.gp_scale import Scale
 from baggraph.nn.losses import BinaryCrossEntropy, CrossEntropy, Gaussian, SquaredError
 
 DATA = (InstanceScaler, Posterior, Conformal)
 NETWORKS = (Fitted, Plan, BinaryCrossEntropy, CrossEntropy, Gaussian, SquaredError)
 GRAPHS = (Wired, OneNodeRule, NearestRule, GivenWiring, LearnedWiring, NearestWiring, LearnedGraph)
-CLASSES: dict[str, type] = {kind.__name__: kind for kind in (*DATA, *NETWORKS, *GRAPHS)}
+KERNELS = (Parameter, Constant, Linear, Stationary, Spectral, Process, FittedProcess)
+PROCESSES = (Settings, Description, Scale, FittedRegression, FittedSide, FittedClasses)
+CLASSES: dict[str, type] = {kind.__name__: kind for kind in (*DATA, *NETWORKS, *GRAPHS, *KERNELS, *PROCESSES)}
 PLAIN = (str, int, float, bool, type(None))
 
 

@@ -22,6 +22,7 @@ from baggraph.data.posterior import Posterior
 from baggraph.data.stacked import AbstractStacked
 from baggraph.errors import ParameterError
 from baggraph.estimators._input import bags_of, with_labels
+from baggraph.estimators._savable import Savable
 from baggraph.graphs.wiring import aligned
 from baggraph.inference.gp_bags import Description, Settings, describe
 from baggraph.inference.gp_laplace import FittedClasses, classify
@@ -33,7 +34,7 @@ Array = NDArray[np.float64]
 CONTENTS = (("linear",), ("linear", "near", "far"))  # what "auto" chooses from, by evidence
 
 
-class _BagProcess(AbstractStacked, BaseEstimator):
+class _BagProcess(Savable, AbstractStacked, BaseEstimator):
     """What both share: bags are described once, without labels; then a process is fitted to the visible ones."""
 
     parts: Any
