@@ -73,7 +73,8 @@ def load(folder: str | Path, *, encoder: nn.Module | None = None) -> Any:
     >>> import tempfile
     >>> import numpy as np
     >>> from baggraph.estimators import BagGraphClassifier
-    >>> bags = [np.full((3, 2), float(label)) for label in (0, 2) * 10]
+    >>> rng = np.random.default_rng(0)
+    >>> bags = [rng.normal(label, 1, size=(3, 2)) for label in (0, 2) * 10]
     >>> model = BagGraphClassifier(epochs=5, n_draws=3).fit(bags, ["calm", "stormy"] * 10)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     again = load(model.save(folder + "/model"))
