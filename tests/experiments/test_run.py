@@ -185,3 +185,28 @@ def test_executors_by_name() -> None:
     assert by_name("processes", 3) == Processes(3)
     with pytest.raises(ValueError, match="did you mean 'processes'"):
         by_name("process")
+
+
+def test_rows_of_another_folder_are_taken_over(recipe: Recipe, tmp_path: Path, undisturbed: pd.DataFrame) -> None:
+    from baggraph import cross_validate, datasets, make
+
+    bags = datasets.load("digits-bags")
+    methods = {"majority": make("majority"), "bag size": make("bag size")}
+    other = cross_validate(methods, bags, folds=3, repeats=8, metrics=["accuracy"], dataset="digits-bags")
+    other.append(tmp_path / "other")
+    calls: list[Task] = []
+    table = run(
+        [recipe], tmp_path / "own", rows_from=tmp_path / "other", progress=lambda state: calls.append(state.last)
+    )["small"]
+    assert {method for task in calls for method in task.methods} == {"rFF+pool", "rFF+pool, 3 draws"}
+    pd.testing.assert_frame_equal(content(table), undisturbed)
+
+
+def test_rows_on_other_folds_are_not_taken_over(recipe: Recipe, tmp_path: Path) -> None:
+    from baggraph import cross_validate, datasets, make
+
+    bags = datasets.load("digits-bags")
+    elsewhere = {"folds": 3, "repeats": 8, "metrics": ["accuracy"], "dataset": "digits-bags", "random_state": 1}
+    cross_validate({"majority": make("majority")}, bags, **elsewhere).append(tmp_path / "other")
+    run([recipe], tmp_path / "own", rows_from=tmp_path / "other", repeats=0)
+    assert len(ResultTable.read(results_folder(tmp_path / "own", "short", recipe))) == 0

@@ -42,6 +42,9 @@ def reproduce(
     repeats: Annotated[
         int | None, typer.Option(help="At most so many repeats or splits; 0 shows what is there.")
     ] = None,
+    rows_from: Annotated[
+        Path | None, typer.Option(help="A folder of results whose fitting rows are taken over.")
+    ] = None,
     page: Annotated[Path | None, typer.Option(help="Write a page (.md) with tables and figures beside it.")] = None,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
 ) -> None:
@@ -54,7 +57,15 @@ def reproduce(
     how = by_name(engine, jobs)
     told = None if quiet else _say
     tables = run(
-        chosen, output, tier=tier, only=only or (), sets=dataset or (), repeats=repeats, executor=how, progress=told
+        chosen,
+        output,
+        tier=tier,
+        only=only or (),
+        sets=dataset or (),
+        repeats=repeats,
+        rows_from=rows_from,
+        executor=how,
+        progress=told,
     )
     if tier == "smoke":
         err.print("Networks were trained for a few epochs only: these numbers say that everything runs, and no more.")

@@ -167,6 +167,11 @@ def _lasting_trial(path: str, dataset: str, kind: str, believe: bool) -> Trial:
     return Trial(_material(path, dataset).bags, True, kind == "classification", believe)
 
 
+def material_of(task: Task) -> Material:
+    """What the methods of a task are given."""
+    return _material(task.path, task.dataset)
+
+
 @lru_cache(maxsize=64)
 def _material(path: str, dataset: str) -> Material:
     return load(read_recipe(Path(path)), dataset)

@@ -11,6 +11,7 @@ import numpy as np
 
 from baggraph.data.results import ResultTable
 from baggraph.errors import ParameterError, closest
+from baggraph.experiments._adopt import take_over
 from baggraph.experiments._ledger import Ledger
 from baggraph.experiments._tasks import Key, Task, keys, perform, plan
 from baggraph.experiments.executors import Executor, Serial
@@ -63,6 +64,7 @@ def run(
     only: Collection[str] = (),
     sets: Collection[str] = (),
     repeats: int | None = None,
+    rows_from: str | Path | None = None,
     executor: Executor | None = None,
     progress: Callable[[Progress], None] | None = None,
     finished: Callable[[Recipe], None] | None = None,
@@ -86,6 +88,8 @@ def run(
         Names of data sets; default, all.
     repeats
         At most so many repeats or splits; default, those of the tier.
+    rows_from
+        Another folder of results, whose rows of the same methods on the same folds are taken over first.
     executor
         Where tasks are performed; default :class:`~baggraph.experiments.executors.Serial`.
     progress
@@ -97,6 +101,10 @@ def run(
         raise ParameterError("reproduce", expected="a tier", got=repr(tier), remedy=closest(tier, TIERS))
     _check_names(recipes, only, sets)
     ledgers = {recipe.name: Ledger(results_folder(Path(folder), tier, recipe)) for recipe in recipes}
+    if rows_from is not None:
+        other = ResultTable.read(rows_from)
+        for recipe in recipes:
+            take_over(recipe, tier, ledgers[recipe.name], other)
     waiting = {task: keys(task) for recipe in recipes for task in plan(recipe, tier, only, sets, repeats)}
     waiting = {task: wanted for task, wanted in waiting.items() if not ledgers[task.recipe].has(wanted)}
     order = {task: position for position, task in enumerate(waiting)}
