@@ -49,7 +49,7 @@ def coverage(splits: int, n_bags: int, asked: float, device: str) -> None:
     print(f"seconds={time.perf_counter() - begun:.0f}", flush=True)
 
 
-def temperature(sets: list[str], repeats: int, device: str) -> None:
+def temperature(sets: list[str], methods: list[str], repeats: int, device: str) -> None:
     """All tested bags of a repeat are pooled for the calibration error: folds of 20 bags have none to speak of."""
     for dataset in sets:
         bags = bg.datasets.load(dataset)
@@ -57,7 +57,7 @@ def temperature(sets: list[str], repeats: int, device: str) -> None:
         masks = np.zeros((len(division), len(bags)), dtype=bool)
         for number, (mask, (train, _)) in enumerate(zip(masks, division, strict=True)):
             mask[train[label_mask(bags.y[train], labelled=0.8, random_state=number)]] = True
-        for method in ("rFF+pool", "B-rFF+pool-GCN"):
+        for method in methods:
             found = bg.make(method, dataset=dataset, device=device).posteriors(bags, masks)
             parts: dict[str, list] = {"before": [], "after": []}
             degrees, places = [], []
@@ -88,6 +88,7 @@ def main() -> None:
     parser.add_argument("--bags", type=int, default=2000)
     parser.add_argument("--asked", type=float, default=0.9)
     parser.add_argument("--sets", nargs="+", default=["fox", "tiger"])
+    parser.add_argument("--methods", nargs="+", default=["rFF+pool", "B-rFF+pool-GCN"])
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--device", default="auto")
     options = parser.parse_args()
@@ -95,7 +96,7 @@ def main() -> None:
         coverage(options.splits, options.bags, options.asked, options.device)
     else:
         with sharing_base_models():
-            temperature(options.sets, options.repeats, options.device)
+            temperature(options.sets, options.methods, options.repeats, options.device)
 
 
 if __name__ == "__main__":
