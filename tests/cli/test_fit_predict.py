@@ -195,6 +195,7 @@ def test_what_stands_there_is_not_written_over(run):
 
 MISTAKES = {
     "no such source": (["nothing.csv"], 2, "expected a file, a folder or the name of a data set, got 'nothing.csv'"),
+    "almost a file": (["peple.csv"], 2, "did you mean 'people.csv'?"),
     "almost a name": (["digits-bag"], 2, "did you mean 'digits-bags'?"),
     "wrong bag column": (["people.csv", "--bag", "regoin"], 2, "did you mean 'region'?"),
     "wrong target column": (["people.csv", "--target", "lable"], 2, "did you mean 'label'?"),

@@ -23,9 +23,20 @@ def bags_of(source: str, *, bag: str | None = None, target: str | None = None, a
         bags = read(path, **options)
         return bags if "name" in bags.metadata else bags.replace(metadata={**bags.metadata, "name": path.stem})
     if source not in datasets.names():
-        remedy = closest(source, datasets.names()) + "; baggraph datasets list shows all"
-        raise ParameterError(
-            "bags", expected="a file, a folder or the name of a data set", got=repr(source), remedy=remedy
-        )
+        expected, remedy = "a file, a folder or the name of a data set", _nearest(path, datasets.names())
+        raise ParameterError("bags", expected=expected, got=repr(source), remedy=remedy)
     with download_progress(source) as progress:
         return datasets.load(source, progress=progress, **({"as_published": True} if as_published else {}))
+
+
+def _nearest(path: Path, names: list[str]) -> str:
+    """The file or data set that may be meant."""
+    from baggraph.data.readers import OTHERS, TABLES
+
+    files = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
+    found = closest(path.name, files) if files else ""
+    if "did you mean" in found:
+        return found
+    if path.name.lower().endswith((*TABLES, *OTHERS)):
+        return "there is no such file"
+    return closest(str(path), names) + "; baggraph datasets list shows all"
