@@ -35,6 +35,7 @@ COLUMNS = [
     "verdict",
 ]
 LEVEL = 0.05
+NO_GAIN = 1e-9  # means of equal folds differ by rounding
 FEWEST_SETS = 5  # that a test over sets can tell anything from
 
 
@@ -153,7 +154,7 @@ def _paired(claim: Claim, dataset: str, frame: pd.DataFrame) -> dict[str, Any] |
 
 def _survives(gain: float, p: dict[str, float]) -> str:
     decisive = p["p_wilcoxon"] if math.isnan(p["p_corrected"]) else p["p_corrected"]
-    if gain <= 0:
+    if gain <= NO_GAIN:
         return "does not hold: significantly worse" if decisive <= LEVEL else "does not hold: no gain"
     if decisive <= LEVEL:
         return "holds"

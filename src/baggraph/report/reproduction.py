@@ -14,7 +14,17 @@ from baggraph.report.tables import grid, markdown
 
 __all__ = ["Section", "write_page"]
 
-HOURS = {"hours": lambda value: f"{value:.2f}"}
+METRICS = {
+    "accuracy": "Accuracy in %",
+    "winner": "Regions whose winner is right, in %",
+    "nd": "Normalised deviation in % (of the mean label)",
+    "nd as published": "Normalised deviation in % (of the mean prediction, as published)",
+    "rmse": "Root mean squared error",
+    "mae": "Mean absolute error",
+    "mape": "Mean absolute percentage error",
+    "mape as published": "MAPE over all pairs, as published",
+}
+MINUTES = {"minutes": lambda value: f"{value:.1f}"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +60,14 @@ class Section:
 
 
 def write_page(path: Path, sections: Sequence[Section], intro: str, appendix: str = "") -> Path:
-    """Write the page, and its figures and frames (Parquet) into a folder of the same name beside it."""
+    """Write the page, and its figures and frames (Parquet) into a folder of the same name beside it.
+
+    Figures and frames of an older page in that folder are removed.
+    """
     folder = path.with_suffix("")
     folder.mkdir(parents=True, exist_ok=True)
+    for old in [*folder.glob("*.png"), *folder.glob("*.parquet")]:
+        old.unlink()
     lines = [intro.strip(), "", "## In short", ""]
     lines += [f"- [{section.title}](#{_anchor(section)}): {section.summary}" for section in sections]
     lines += ["", "## Which claims hold", "", *_claims_in_short(sections)]
@@ -75,15 +90,13 @@ def _anchor(section: Section) -> str:
 def _lines(section: Section, folder: Path) -> list[str]:
     section.cells.to_parquet(folder / f"{section.name}-cells.parquet", index=False)
     lines = [f"## {_heading(section)}", ""]
+    if section.cells["ours"].isna().all():
+        lines += ["Nothing of this table has been run.", ""]
     for metric in section.headline:
         part = section.cells[section.cells["metric"] == metric]
         if part["ours"].notna().any():
-            lines += [
-                f"{metric}: ours ± standard deviation over repeats or splits / printed",
-                "",
-                markdown(grid(part)),
-                "",
-            ]
+            shown = f"{METRICS.get(metric, metric)}: ours ± standard deviation over repeats or splits"
+            lines += [shown + (" / printed" if part["printed"].notna().any() else ""), "", markdown(grid(part)), ""]
     lines += [*_verdicts(section.cells), *_claims(section.claims)]
     for number, (caption, figure) in enumerate(section.figures.items(), 1):
         name = f"{section.name}-{number}"
@@ -166,5 +179,6 @@ def _effort(cells: pd.DataFrame) -> list[str]:
     frame = pd.DataFrame({"method": fewest.index, "role": grouped["role"].first().to_numpy(), "repeats": shown})
     frame["of"] = grouped["of"].first().to_numpy()
     frame["computed on"] = grouped["device"].first().to_numpy()
-    frame["hours"] = grouped["hours"].sum().to_numpy()
-    return ["Where and how much:", "", markdown(frame, HOURS), ""]
+    frame["minutes"] = 60 * grouped["hours"].sum().to_numpy()
+    told = "Where and how much (a base model that rows share counts in the first of them):"
+    return [told, "", markdown(frame, MINUTES), ""]
