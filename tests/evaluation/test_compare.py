@@ -54,6 +54,8 @@ def test_differences_are_paired_by_fold():
 
 def test_intervals_use_the_counts_of_bags():
     values = {"d": {"a": [0.5, 0.6, 0.7, 0.6], "b": [0.4, 0.6, 0.5, 0.5]}}
+    capped, even = (compare(made(values, counts=c)).scores.iloc[0] for c in ((24, 955), (50, 50)))
+    assert capped["high"] == even["high"]  # the correction is not for splits that test nearly all bags
     wide, narrow = (compare(made(values, counts=c)).scores.iloc[0] for c in ((50, 50), (99, 1)))
     assert wide["high"] - wide["low"] > narrow["high"] - narrow["low"]
     error = np.sqrt((1 / 4 + 1 / 99) * np.var([0.5, 0.6, 0.7, 0.6], ddof=1))

@@ -54,7 +54,7 @@ def _nothing_beats_a_constant(rules: Rules) -> Iterator[Finding]:
 def _detectable(rules: Rules) -> Finding:
     bags = len(rules.bags)
     measured = (
-        f"with {bags} labelled bags and {rules.splits}, two plain methods must differ by "
+        f"with {bags} labelled bags and {rules.splits}, two methods must differ by about "
         f"{rules.gain(rules.detectable)} to be told apart four times in five (corrected t-test at 5 %)"
     )
     why = "smaller differences in a table of results are noise, however many digits are printed"

@@ -74,6 +74,8 @@ def _weigh(rules: Rules, losses: Array) -> tuple[str, float, bool]:
     share = own / gain if gain > 0 else np.inf if own > 0 else 0.0
     if own <= 0:
         return "note", share, False
+    if gain <= 0:  # BG107 says so; without a real method, nothing can be as good as one
+        return "warning", share, False
     within_noise = rules.interval(losses, rules.strong)[0] <= 0
     if share >= LARGE_SHARE or (within_noise and share >= FAIR_SHARE):
         return "serious", share, within_noise

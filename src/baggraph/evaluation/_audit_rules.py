@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from baggraph.baselines import (
+    DistributionRegression,
     MajorityClassifier,
     MeanRegressor,
     OneNumberClassifier,
@@ -22,10 +23,12 @@ from baggraph.data.splits import pairs, stratified_folds
 from baggraph.evaluation._division import visible_and_tested
 from baggraph.evaluation._running import Trial
 from baggraph.evaluation.metrics import METRICS, Metric
+from baggraph.evaluation.paired import corrected_t, ratio_of
 
 FOLDS, REPEATS, MOST_REPEATS = 10, 2, 10
 FEWEST_BAGS = 20
 POWER = 0.8
+N_COMPONENTS = 100  # random features: the audit is to take seconds
 
 
 @dataclass(frozen=True)
@@ -54,8 +57,8 @@ class Rules:
         if division is None:
             return None
         sides = visible_and_tested(bags, division)
-        ratio = float(np.mean([len(tested) / len(visible) for visible, tested in sides]))
-        methods: list[Any] = [MeanRegressor(), SummaryRidge(), SummaryRidge(statistics=("mean",))]
+        ratio = ratio_of([len(tested) for _, tested in sides], [len(visible) for visible, _ in sides])
+        methods: list[Any] = [MeanRegressor(), SummaryRidge(), DistributionRegression(n_components=N_COMPONENTS)]
         if classify:
             methods = [MajorityClassifier(), SummarySVM(), SummarySVM(kernel="linear", C=1.0)]
         constant, strong, other = (_losses(method, bags, division, classify) for method in methods)
@@ -75,19 +78,21 @@ class Rules:
 
     def interval(self, worse: Any, better: Any, level: float = 0.95) -> tuple[float, float]:
         """Corrected interval of the mean difference of two losses over resampled folds (Nadeau & Bengio 2003)."""
-        difference = worse - better
-        error = self._error(difference)
-        reach = float(student.ppf((1 + level) / 2, len(difference) - 1)) * error
-        return float(difference.mean()) - reach, float(difference.mean()) + reach
+        found = corrected_t(worse - better, test_to_train=self.test_to_train, level=level)
+        return found.low, found.high
 
     def _error(self, difference: NDArray[np.float64]) -> float:
         return float(np.sqrt((1 / len(difference) + self.test_to_train) * difference.var(ddof=1)))
 
     @property
     def detectable(self) -> float:
-        """Smallest true difference of two losses that a corrected test at 5 % would find four times in five."""
+        """Smallest true difference of two losses that a corrected test at 5 % would find four times in five.
+
+        Of the plain method from the other one or from the constant, whichever goes along with it better.
+        """
         degrees = len(self.strong) - 1
-        return float(student.ppf(0.975, degrees) + student.ppf(POWER, degrees)) * self._error(self.strong - self.other)
+        error = min(self._error(self.strong - weaker) for weaker in (self.other, self.constant))
+        return float(student.ppf(0.975, degrees) + student.ppf(POWER, degrees)) * error
 
     def say(self, loss: Any) -> str:
         """A loss in words.
@@ -132,10 +137,10 @@ def division_of(bags: Bags, classify: bool, random_state: int) -> tuple[NDArray[
 
 
 def _trains(bags: Bags, division: NDArray[np.int16], classify: bool) -> bool:
-    """Whether every fold leaves two bags, and two of two classes, to train on."""
+    """Whether there are folds to compare, and every one leaves two bags, and bags of two classes, to train on."""
     sides = list(pairs(division))
     few = 2 if classify else 1
-    return bool(sides) and all(len(train) > 1 and len(np.unique(bags.y[train])) >= few for train, _ in sides)
+    return len(sides) > 1 and all(len(train) > 1 and len(np.unique(bags.y[train])) >= few for train, _ in sides)
 
 
 def scores_of(method: Any, bags: Bags, division: Any, metric: Metric) -> NDArray[np.float64] | None:

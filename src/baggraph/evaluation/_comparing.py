@@ -15,7 +15,7 @@ import pandas as pd
 from baggraph.data.results import ResultTable
 from baggraph.errors import BagWarning, InvalidBagsError, name_some
 from baggraph.evaluation._holm import holm
-from baggraph.evaluation.paired import corrected_t, signed_ranks
+from baggraph.evaluation.paired import corrected_t, ratio_of, signed_ranks
 from baggraph.evaluation.ranks import Friedman, critical_difference, friedman, nemenyi, ranks
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def paired_folds(table: ResultTable, metric: str) -> list[Folds]:
             _warn(str(dataset), metric, lacking, int(values.isna().any(axis=1).sum()), len(values))
             lost = values.columns[values.isna().all()]  # scored on other data sets alone
             values = values.drop(columns=lost).dropna()
-        ratio = float((part["n_test"] / part["n_train"]).mean())
+        ratio = ratio_of(part["n_test"], part["n_train"])
         if len(values) < 2 or not np.isfinite(ratio):
             got = f"{len(values)} on {dataset!r}" + ("" if np.isfinite(ratio) else " without counts of bags")
             remedy = "score all methods on the same folds with cross_validate"
