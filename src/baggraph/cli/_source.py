@@ -33,10 +33,11 @@ def _nearest(path: Path, names: list[str]) -> str:
     """The file or data set that may be meant."""
     from baggraph.data.readers import OTHERS, TABLES
 
-    files = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
-    found = closest(path.name, files) if files else ""
-    if "did you mean" in found:
-        return found
+    stems = {entry.stem: entry.name for entry in path.parent.iterdir()} if path.parent.is_dir() else {}
+    found = closest(path.stem, stems) if stems else ""  # stems alone: endings make strangers alike
+    near = next((name for stem, name in stems.items() if found == f"did you mean {stem!r}?"), None)
+    if near is not None:
+        return f"did you mean {near!r}?"
     if path.name.lower().endswith((*TABLES, *OTHERS)):
         return "there is no such file"
     return closest(str(path), names) + "; baggraph datasets list shows all"
