@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "AutoBagClassifier": "baggraph.estimators.auto",
     "Bag": "baggraph.data.bags",
     "BagGraph": "baggraph.data.graph",
     "BagGraphClassifier": "baggraph.estimators.classifier",
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from baggraph.estimators.classifier import BagGraphClassifier as BagGraphClassifier
     from baggraph.estimators.printed import algorithms as algorithms
     from baggraph.estimators.printed import make as make
+    from baggraph.estimators.auto import AutoBagClassifier as AutoBagClassifier
     from baggraph.estimators.process import BagProcessClassifier as BagProcessClassifier
     from baggraph.estimators.process import BagProcessRegressor as BagProcessRegressor
     from baggraph.estimators.regressor import BagGraphRegressor as BagGraphRegressor

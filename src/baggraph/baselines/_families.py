@@ -126,7 +126,7 @@ def families(anchor: Anchor, view: View) -> Iterator[Piece]:
     for name, table in far.items():
         yield "distances", *_of_distances(table, anchor.far[name])
     for name, table in far.items():
-        yield from _of_vectors(f"rows of {name} distances", table, anchor.far[name])
+        yield from _of_vectors("distance rows", table, anchor.far[name])
     gamma = anchor.view.rows.kernel.gamma
     for factor in (1.0, 4.0):
         yield from _of_vectors("similarities", np.exp(-gamma * factor * near), np.exp(-gamma * factor * anchor.near))

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
@@ -15,15 +14,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from baggraph.baselines._input import class_codes, real_targets
-from baggraph.data._columns import missing_mask
 from baggraph.data.bags import Bags
-from baggraph.data.graph import BagGraph
 from baggraph.data.posterior import Posterior
 from baggraph.data.stacked import AbstractStacked
-from baggraph.errors import ParameterError
 from baggraph.estimators._input import bags_of, with_labels
+from baggraph.estimators._known import known_links, only_visible, read_graph
 from baggraph.estimators._savable import Savable
-from baggraph.graphs.wiring import aligned
 from baggraph.inference.gp_bags import Description, Settings, describe
 from baggraph.inference.gp_laplace import FittedClasses, classify
 from baggraph.inference.gp_regression import FittedRegression, regress
@@ -74,7 +70,7 @@ class _BagProcess(Savable, AbstractStacked, BaseEstimator):
 
         """
         bags = with_labels(bags_of(self, X, reset=True), y, type(self).__name__)
-        self.graph_ = self._known_graph(bags)
+        self.graph_ = read_graph(type(self).__name__, self.graph, bags)
         targets = self._read(bags)
         self.fitted_ = self._fit_visible(self._descriptions(bags), targets, bags.labelled)
         self.posterior_ = self.fitted_.posterior(self.fitted_.description.rows, bags.ids)
@@ -87,12 +83,12 @@ class _BagProcess(Savable, AbstractStacked, BaseEstimator):
         """Posteriors of all bags for every row of ``masks`` (M, B), which says whose labels are seen."""
         own = type(self)(**self.get_params(deep=False))
         bags = with_labels(bags_of(own, bags, reset=True), None, type(self).__name__)
-        own.graph_ = own._known_graph(bags)
+        own.graph_ = read_graph(type(self).__name__, self.graph, bags)
         descriptions = own._descriptions(bags)
         found = []
         for mask in np.asarray(masks, dtype=bool):
             visible = mask & bags.labelled
-            targets = own._read(bags.replace(y=_only(bags.y, visible)))
+            targets = own._read(bags.replace(y=only_visible(bags.y, visible)))
             fitted = own._fit_visible(descriptions, targets, visible)
             found.append(fitted.posterior(fitted.description.rows, bags.ids))
         return found
@@ -105,7 +101,8 @@ class _BagProcess(Savable, AbstractStacked, BaseEstimator):
         """
         check_is_fitted(self, "posterior_")
         bags = bags_of(self, X, reset=False)
-        rows = self.fitted_.description.of_new(bags, links=self._links(bags) if links is None else links)
+        known = known_links(self.graph, bags.ids, self._ids) if links is None else links
+        rows = self.fitted_.description.of_new(bags, links=known)
         return self.fitted_.posterior(rows, bags.ids)
 
     def predict(self, X: Any) -> Any:
@@ -114,27 +111,6 @@ class _BagProcess(Savable, AbstractStacked, BaseEstimator):
 
     def _shaped(self, posterior: Posterior) -> Any:
         return posterior.prediction
-
-    # ------------------------------------------------------------------ what is known of bags
-
-    def _known_graph(self, bags: Bags) -> BagGraph | None:
-        if isinstance(self.graph, BagGraph):
-            return aligned(self.graph, bags.ids)
-        if self.graph not in ("given", None):
-            raise ParameterError(
-                type(self).__name__,
-                expected="graph 'given', None or a BagGraph",
-                got=repr(self.graph),
-                remedy="pass one of these",
-            )
-        return bags.graph if self.graph == "given" else None
-
-    def _links(self, bags: Bags) -> Any:
-        if not isinstance(self.graph, BagGraph) or not set(self.graph.ids.tolist()).issuperset(bags.ids.tolist()):
-            return None
-        place = {bag: i for i, bag in enumerate(self.graph.ids.tolist())}
-        new, old = ([place[bag] for bag in ids.tolist()] for ids in (bags.ids, self._ids))
-        return sp.csr_array(self.graph.adjacency[new][:, old])
 
     def _descriptions(self, bags: Bags) -> list[Description]:
         """One, or with ``parts="auto"`` one a choice of what is made of the instances."""
@@ -325,11 +301,3 @@ class BagProcessClassifier(ClassifierMixin, _BagProcess):
 
     def _fit_visible(self, descriptions: Sequence[Description], targets: Any, visible: Any) -> FittedClasses:
         return classify(descriptions, targets, visible, self.classes_)
-
-
-def _only(y: Any, visible: Any) -> Any:
-    """Labels of which the others are missing."""
-    text = y.dtype.kind == "O"
-    found = np.array(y, dtype=object if text else np.float64)
-    found[~visible | missing_mask(y)] = None if text else np.nan
-    return found

@@ -1,0 +1,128 @@
+"""The committee: the laws of all estimators, what it says of its members, when graphs have a say, and its budgets."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from baggraph import BagGraph, Bags
+from baggraph.errors import InvalidBagsError, ParameterError
+from baggraph.estimators._auto_committee import convene
+from baggraph.estimators._auto_members import MEMBERS, Instances, Maker
+from baggraph.estimators.auto import AutoBagClassifier
+from baggraph.testing import check_bag_estimator
+
+QUICK = ["average kernel", "instances", "neighbours", "known graph"]
+
+
+def blocks(n: int = 40, shift: float = 1.0, seed: int = 0) -> Bags:
+    """Bags of two classes, each a community of the graph; what is in them tells a little."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 2
+    sizes = rng.integers(2, 7, n)
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    instances = rng.normal(size=(sizes.sum(), 3)) + shift * np.repeat(y, sizes)[:, None]
+    edges = [(i, j) for i in range(n) for j in range(i) if y[i] == y[j] and rng.random() < 0.3]
+    return Bags(instances, offsets, y, ids=range(n), graph=BagGraph.from_edges(edges, ids=range(n)))
+
+
+def hidden(bags: Bags, every: int = 3) -> Bags:
+    return bags.replace(y=np.where(np.arange(len(bags)) % every == 0, np.nan, bags.y))
+
+
+def test_it_keeps_the_laws_of_bags():
+    check_bag_estimator(AutoBagClassifier(members=QUICK))
+
+
+@pytest.mark.parametrize("name", list(MEMBERS))
+def test_every_member_learns(name):
+    bags = blocks(60, 1.2)
+    tables = Maker.of(bags, bags.graph, "standard", 0).tables()
+    visible, held = np.flatnonzero(np.arange(60) % 3), np.flatnonzero(np.arange(60) % 3 == 0)
+    scores = MEMBERS[name].fit(tables, visible, 2.0 * bags.y[visible] - 1, 0)(tables)
+    assert ((scores[held] > np.median(scores)) == bags.y[held]).mean() > 0.75
+
+
+def test_scores_without_a_bag_are_those_of_a_fit_without_it():
+    bags = blocks(12)
+    tables = Maker.of(bags, None, "standard", 0).tables()
+    rest = tables.take(np.arange(1, 12))
+    sizes = np.diff(rest.offsets)
+    rows = np.hstack([rest.instances, np.ones((len(rest.instances), 1))])
+    weighted = rows * np.repeat(1 / sizes, sizes)[:, None]
+    sign = 2.0 * bags.y - 1
+    expected = np.linalg.solve(weighted.T @ rows + np.eye(4), weighted.T @ np.repeat(sign[1:], sizes))
+    found = Instances.coefficients_without(tables, sign)[0]
+    np.testing.assert_allclose(found, expected, atol=1e-10)
+
+
+def test_the_known_graph_is_used_where_it_helps():
+    clear, noisy = blocks(60, 0.0), blocks(60, 2.5)
+    helped = AutoBagClassifier(members=QUICK).fit(hidden(clear))
+    assert helped.graph_gain()[1] > 0
+    assert (helped.transduction_ == clear.y)[::3].mean() == 1.0
+    shuffled = np.random.default_rng(0).permutation(60)
+    wrong = BagGraph(noisy.graph.adjacency[shuffled][:, shuffled], noisy.graph.ids)
+    misled = AutoBagClassifier(members=["average kernel", "known graph"], graph=wrong).fit(hidden(noisy))
+    assert (misled.transduction_ == noisy.y)[::3].mean() > 0.9
+    assert misled.graph_gain()[0] < helped.graph_gain()[0]
+
+
+def test_it_says_what_members_brought():
+    model = AutoBagClassifier().fit(hidden(blocks()))
+    told = model.contributions()
+    assert set(told.index) <= set(AutoBagClassifier.member_names())
+    assert told["weight"].sum() == pytest.approx(1.0)
+    assert (told["log_loss"] < np.log(2)).any()
+    mean, low, high = model.graph_gain()
+    assert low <= mean <= high
+
+
+def test_folds_at_once_are_single_fits_and_hidden_labels_change_nothing():
+    bags = blocks()
+    mask = np.arange(40) % 3 > 0
+    model = AutoBagClassifier(members=QUICK)
+    (at_once,) = model.posteriors(bags, mask[None])
+    flipped = bags.replace(y=np.where(mask, bags.y, 1 - bags.y))
+    (other,) = model.posteriors(flipped, mask[None])
+    alone = AutoBagClassifier(members=QUICK).fit(bags.replace(y=np.where(mask, bags.y, np.nan)))
+    np.testing.assert_array_equal(at_once.draws, other.draws)
+    np.testing.assert_array_equal(at_once.draws, alone.posterior_.draws)
+
+
+def test_three_classes_and_text():
+    rng = np.random.default_rng(0)
+    bags = [rng.normal(2 * (i % 3), 1, size=(4, 2)) for i in range(45)]
+    y = [["low", "middle", "high"][i % 3] for i in range(45)]
+    model = AutoBagClassifier(members=QUICK).fit(bags, y)
+    assert model.posterior_.mean.shape == (45, 3)
+    assert (model.predict(bags) == np.array(y)).mean() > 0.8
+
+
+def test_budgets():
+    bags = blocks()
+    short = AutoBagClassifier(time_budget=0.0).fit(bags)
+    assert list(short.contributions().index) == ["average kernel"]
+    assert set(short.skipped_) == set(MEMBERS) - {"average kernel"}
+    with pytest.raises(ParameterError, match="memory_budget"):
+        AutoBagClassifier(memory_budget=1000.0).fit(bags)
+
+
+def test_what_cannot_be_is_refused():
+    bags = blocks()
+    with pytest.raises(ParameterError, match="did you mean 'trees'"):
+        AutoBagClassifier(members=["treees"]).fit(bags)
+    with pytest.raises(ParameterError, match="without a graph"):
+        AutoBagClassifier(members=["neighbours"]).fit(bags)
+    with pytest.raises(InvalidBagsError, match="2 labelled bags of every class"):
+        AutoBagClassifier().fit(bags.take([0, 1, 2]))
+
+
+def test_a_deadline_that_has_passed_keeps_the_first_member():
+    bags = blocks()
+    tables = Maker.of(bags, None, "standard", 0).tables()
+    names = {name: MEMBERS[name] for name in ("instances", "trees")}
+    found = convene(names, tables, np.arange(40), 2.0 * bags.y - 1, deadline=time.monotonic() - 1)
+    assert [seat.name for seat in found.seats] == ["instances"]
