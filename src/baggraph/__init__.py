@@ -49,10 +49,10 @@ if TYPE_CHECKING:
     from baggraph.data.readers import read as read
     from baggraph.data.results import ResultTable as ResultTable
     from baggraph.estimators._saving import load as load
+    from baggraph.estimators.auto import AutoBagClassifier as AutoBagClassifier
     from baggraph.estimators.classifier import BagGraphClassifier as BagGraphClassifier
     from baggraph.estimators.printed import algorithms as algorithms
     from baggraph.estimators.printed import make as make
-    from baggraph.estimators.auto import AutoBagClassifier as AutoBagClassifier
     from baggraph.estimators.process import BagProcessClassifier as BagProcessClassifier
     from baggraph.estimators.process import BagProcessRegressor as BagProcessRegressor
     from baggraph.estimators.regressor import BagGraphRegressor as BagGraphRegressor
