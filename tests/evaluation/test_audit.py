@@ -194,6 +194,18 @@ def test_twins_say_how_often_splits_part_them_and_that_labels_differ():
     assert kept.numbers["parted"] == {"mine": 0.0}
 
 
+def test_copies_of_instances_say_how_often_splits_part_them():
+    rows = X.copy()
+    rows[OFFSETS[5]] = rows[OFFSETS[9]]
+    rows[OFFSETS[20]] = rows[OFFSETS[21]]
+    fold = np.arange(N) % 4
+    fold[5], fold[9], fold[20], fold[21] = 0, 1, 2, 2
+    found = next(f for f in audit(plain(X=rows, splits={"mine": fold[None]})).findings if f.code == "BG302")
+    assert found.numbers["instances"] == 4
+    assert found.numbers["parted"] == {"mine": 0.5}
+    assert found.numbers["with_another_label"] == 2 * int(Y[5] != Y[9]) + 2 * int(Y[20] != Y[21])
+
+
 def test_shared_bags_are_found_by_id_and_by_content_but_not_by_counting():
     one = plain()
     same_names = plain(X=X[:, ::-1] + 5).take(np.arange(30))

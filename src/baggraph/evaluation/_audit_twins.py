@@ -69,9 +69,11 @@ def _equal_instances(material: Material) -> Iterator[Finding]:
     count = int(widespread.sum())
     measured = f"{count:,} of {bags.n_instances:,} instances ({100 * share:.1f} %) are in another bag too"
     measured += f", {n_mixed:,} of them in a bag with another label" if material.classify else ""
+    across = {name: _torn_by(division, homes, kind[widespread]) for name, division in bags.splits.items()}
+    measured += "".join(f"; the splits {name!r} part {100 * torn:.0f} % of them" for name, torn in across.items())
     why = "what occurs on both sides of a split makes tested bags easier than new ones will be"
     advice = "find out whether they are copies (of patches, posts, listings) or coincidences of coarse features"
-    numbers = {"instances": count, "share": share, "with_another_label": n_mixed}
+    numbers = {"instances": count, "share": share, "with_another_label": n_mixed, "parted": across}
     yield Finding("BG302", "note", measured, why, advice, numbers)
 
 
@@ -103,6 +105,22 @@ def _parted_by(division: NDArray[Any], group: Index, twins: Index) -> float:
         for b in twins
     ]
     return float(np.mean(parted))
+
+
+def _torn_by(division: NDArray[Any], homes: Index, kinds: Index) -> float:
+    """Share of instances of these kinds, over repeats, of whose copies some bags test and others train or test apart.
+
+    >>> homes = np.array([[0, 0], [0, 1], [1, 1], [1, 2]])  # kind 0 in bags 0 and 1, kind 1 in bags 1 and 2
+    >>> _torn_by(np.array([[0, 0, 1]]), homes, np.array([0, 0, 1, 1]))
+    0.5
+    """
+    torn = []
+    for fold in division:
+        least, most = (np.full(homes[:, 0].max() + 1, start) for start in (np.iinfo(np.int16).max, -1))
+        np.minimum.at(least, homes[:, 0], fold[homes[:, 1]])
+        np.maximum.at(most, homes[:, 0], fold[homes[:, 1]])
+        torn.append((least != most)[kinds].mean())
+    return float(np.mean(torn))
 
 
 # ---------------------------------------------------------------------- in other sets
