@@ -75,8 +75,11 @@ def sizes(options: argparse.Namespace) -> list[dict[str, Any]]:
         maker.fit(Z[:1000])  # what is loaded on first use
         rows.append(facts(*medians(lambda Z=Z, maker=maker: maker.fit(Z), options.repeats)))
     if len(rows) > 1:
-        n, wall = (np.log([row[key] for row in rows]) for key in ("n", "wall_s"))
-        rows.append({"wall_s_grows_as_n_to_the_power": round(float(np.polyfit(n, wall, 1)[0]), 3)})
+        n, cpu, wall = (np.log([row[key] for row in rows]) for key in ("n", "cpu_s", "wall_s"))
+        powers = {"cpu_s": cpu, "wall_s": wall}
+        rows.append(
+            {f"{k}_grows_as_n_to_the_power": round(float(np.polyfit(n, v, 1)[0]), 3) for k, v in powers.items()}
+        )
     return rows
 
 
