@@ -16,7 +16,7 @@ from baggraph.data.results import ResultTable
 from baggraph.errors import BagWarning, InvalidBagsError, name_some
 from baggraph.evaluation._holm import holm
 from baggraph.evaluation.paired import corrected_t, ratio_of, signed_ranks
-from baggraph.evaluation.ranks import Friedman, critical_difference, friedman, nemenyi, ranks
+from baggraph.evaluation.ranks import FriedmanTest, critical_difference, friedman, nemenyi, ranks
 
 if TYPE_CHECKING:
     from baggraph.evaluation.compare import Comparison
@@ -101,7 +101,7 @@ class OverSets:
 
     ranks: pd.DataFrame
     pairs: pd.DataFrame
-    friedman: Friedman | None
+    friedman: FriedmanTest | None
     critical: float | None
 
 

@@ -9,7 +9,7 @@ from baggraph.data.results import ResultTable
 from baggraph.errors import InvalidBagsError, ParameterError, closest
 from baggraph.evaluation import _comparing
 from baggraph.evaluation.metrics import METRICS
-from baggraph.evaluation.ranks import Friedman
+from baggraph.evaluation.ranks import FriedmanTest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,7 +47,7 @@ class Comparison:
     ranks: pd.DataFrame
     differences: pd.DataFrame
     pairs: pd.DataFrame
-    friedman: Friedman | None
+    friedman: FriedmanTest | None
     critical_difference: float | None
 
     def __str__(self) -> str:

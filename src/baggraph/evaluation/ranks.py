@@ -11,7 +11,7 @@ from scipy import stats
 
 from baggraph.errors import InvalidBagsError
 
-__all__ = ["Friedman", "critical_difference", "friedman", "nemenyi", "ranks"]
+__all__ = ["FriedmanTest", "critical_difference", "friedman", "nemenyi", "ranks"]
 
 Array = NDArray[np.float64]
 
@@ -27,7 +27,7 @@ def ranks(scores: Any, *, larger_is_better: bool = True) -> Array:
 
 
 @dataclass(frozen=True)
-class Friedman:
+class FriedmanTest:
     """Friedman's test of equal methods, and the less conservative F of Iman & Davenport (1980).
 
     Parameters
@@ -46,7 +46,7 @@ class Friedman:
     p_f: float
 
 
-def friedman(scores: Any) -> Friedman:
+def friedman(scores: Any) -> FriedmanTest:
     """Do k methods differ over N data sets, of which ``scores`` (N, k) are given?
 
     >>> found = friedman([[1, 2, 3], [1, 2, 3], [1, 3, 2], [1, 2, 3]])
@@ -59,12 +59,12 @@ def friedman(scores: Any) -> Friedman:
     spread = (place - (k + 1) / 2) ** 2
     below = spread.sum() / (n * (k - 1))  # k (k + 1) / 12 where there are no ties
     if not below:  # all methods tie everywhere
-        return Friedman(0.0, 1.0, 0.0, 1.0)
+        return FriedmanTest(0.0, 1.0, 0.0, 1.0)
     statistic = float(n * ((place.mean(axis=0) - (k + 1) / 2) ** 2).sum() / below)
     rest = n * (k - 1) - statistic
     f = (n - 1) * statistic / rest if rest > 1e-9 * n else np.inf  # all data sets agree
     degrees = (k - 1, (k - 1) * (n - 1))
-    return Friedman(statistic, float(stats.chi2.sf(statistic, k - 1)), float(f), float(stats.f.sf(f, *degrees)))
+    return FriedmanTest(statistic, float(stats.chi2.sf(statistic, k - 1)), float(f), float(stats.f.sf(f, *degrees)))
 
 
 def critical_difference(n_methods: int, n_sets: int, alpha: float = 0.05) -> float:
