@@ -778,3 +778,15 @@ def test_large_graphs_are_the_same_by_every_road():
     assert graph.n_edges == count
     assert graph.n_components == 1
     assert BagGraph.from_edges(zip(ring.tolist(), np.roll(ring, 1).tolist(), strict=True), ring) == graph
+
+
+@pytest.mark.parametrize(
+    ("indptr", "indices", "data"),
+    [([0, 1, 2], [1, 5], [1.0, 1.0]), ([0, 1, 2], [-1, 0], [1.0, 1.0]), ([0, 2, 1], [1, 0], [1.0, 1.0])],
+)
+def test_sparse_matrices_that_lead_out_of_themselves_are_refused(indptr, indices, data):
+    """Scipy follows them, and the process dies."""
+    matrix = sp.csr_array((2, 2))
+    matrix.indptr, matrix.indices, matrix.data = (np.array(part) for part in (indptr, indices, data))
+    with pytest.raises(InvalidGraphError, match="a sparse matrix in order"):
+        BagGraph(matrix, ["a", "b"])

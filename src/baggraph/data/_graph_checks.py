@@ -53,7 +53,11 @@ def own_csr(raw: Any) -> sp.csr_array:
         raise wrong("numbers as weights", f"values of type {array.dtype}", "convert them to floats")
     if array.ndim != 2:
         raise wrong("a square adjacency matrix", f"shape {array.shape}", "pass one row and one column a bag")
-    matrix = sp.csr_array(array, dtype=np.float64, copy=True)
+    try:
+        matrix = sp.csr_array(array, dtype=np.float64, copy=True)
+        matrix.check_format(full_check=True)  # scipy would write to wherever a column that does not exist leads
+    except ValueError as error:
+        raise wrong("a sparse matrix in order", str(error), "make it anew, or read it again") from error
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     return matrix
