@@ -39,18 +39,9 @@ def content(table: ResultTable) -> pd.DataFrame:
     return table.frame()[PLAIN].sort_values(KEY).reset_index(drop=True)
 
 
-def start(folder: Path, *more: str) -> subprocess.Popen[bytes]:
-    command = [
-        sys.executable,
-        "-c",
-        "from baggraph.cli import main; main()",
-        "reproduce",
-        str(SMALL),
-        "-q",
-        "-o",
-        str(folder),
-        *more,
-    ]
+def start(folder: Path, *more: str, recipe: Path = SMALL) -> subprocess.Popen[bytes]:
+    program = "from baggraph.cli import main; main()"
+    command = [sys.executable, "-c", program, "reproduce", str(recipe), "-q", "-o", str(folder), *more]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
@@ -98,26 +89,41 @@ def test_interrupted_run_goes_on(
     pd.testing.assert_frame_equal(content(table), undisturbed)
 
 
-def killed_and_resumed(folder: Path, recipe: Recipe, kills: int, *more: str) -> ResultTable:
-    chance = random.Random(kills)
+def killed_and_resumed(folder: Path, path: Path, kills: int, *more: str) -> tuple[ResultTable, list[int]]:
+    """The table after so many kills, and how many tasks were written when they came."""
+    chance, rows = random.Random(kills), results_folder(folder, "short", read_recipe(path))
+    written = []
     for _ in range(kills):
-        process = start(folder, *more)
-        time.sleep(chance.uniform(0.5, 4.0))
+        before = len(list(rows.glob("*.parquet")))
+        process = start(folder, *more, recipe=path)
+        while process.poll() is None and len(list(rows.glob("*.parquet"))) == before:
+            time.sleep(0.01)  # until it is at work
+        time.sleep(chance.uniform(0.0, 0.25))
         process.kill()
         process.wait()
-    assert start(folder, *more).wait(timeout=200) == 0
-    return ResultTable.read(results_folder(folder, "short", recipe))
+        written.append(len(list(rows.glob("*.parquet"))))
+    assert start(folder, *more, recipe=path).wait(timeout=250) == 0
+    return ResultTable.read(rows), written
 
 
 def test_killed_run_resumes(recipe: Recipe, tmp_path: Path, undisturbed: pd.DataFrame) -> None:
-    pd.testing.assert_frame_equal(content(killed_and_resumed(tmp_path, recipe, 2)), undisturbed)
+    table, written = killed_and_resumed(tmp_path, SMALL, 2)
+    assert 0 < written[0] < len(plan(recipe, "short"))
+    pd.testing.assert_frame_equal(content(table), undisturbed)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["serial", "processes"])
-def test_killed_twenty_times(recipe: Recipe, tmp_path: Path, undisturbed: pd.DataFrame, engine: str) -> None:
-    table = killed_and_resumed(tmp_path, recipe, 20, "--engine", engine)
-    pd.testing.assert_frame_equal(content(table), undisturbed)
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize(("engine", "kills"), [("serial", 20), ("processes", 5)])
+def test_killed_many_times(tmp_path: Path, engine: str, kills: int) -> None:
+    """Of 180 tasks, every run writes a few until it is killed."""
+    longer = tmp_path / "longer.toml"
+    longer.write_text(SMALL.read_text(encoding="utf-8").replace("repeats = 8", "repeats = 60"), encoding="utf-8")
+    expected = content(run([read_recipe(longer)], tmp_path / "undisturbed")["small"])
+    table, written = killed_and_resumed(tmp_path / "killed", longer, kills, "--engine", engine)
+    assert len(set(written)) == kills  # all of them came in the middle of work
+    assert written[-1] < 180
+    pd.testing.assert_frame_equal(content(table), expected)
 
 
 def test_two_processes_give_the_same_table(recipe: Recipe, tmp_path: Path, undisturbed: pd.DataFrame) -> None:
