@@ -88,9 +88,10 @@ def _show(scores: ResultTable) -> None:
     from baggraph.evaluation.compare import compare
 
     shown = compare(scores, "accuracy").scores
+    values = 100 * shown[["mean", "low", "high"]].to_numpy()
     rows = [
-        [str(row.method), f"{100 * row.mean:.1f}", f"{100 * row.low:.1f} to {100 * row.high:.1f}"]
-        for row in shown[["method", "mean", "low", "high"]].itertuples(index=False)
+        [str(name), f"{mean:.1f}", f"{low:.1f} to {high:.1f}"]
+        for name, (mean, low, high) in zip(shown["method"], values, strict=True)
     ]
     table("Accuracy in %, 5 folds x 2 repeats, with 95 % intervals", ["method", "mean", "interval"], rows)
     out.print("Nothing was tuned, and no method saw the labels of the fold it was tested on.")
