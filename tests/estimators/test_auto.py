@@ -45,17 +45,23 @@ def test_every_member_learns(name):
     assert ((scores[held] > np.median(scores)) == bags.y[held]).mean() > 0.75
 
 
-def test_scores_without_a_bag_are_those_of_a_fit_without_it():
+@pytest.mark.parametrize("bag", [0, 5])
+def test_scores_without_a_bag_are_those_of_a_fit_without_it(bag):
     bags = blocks(12)
+    large = np.concatenate([bags.instances, np.random.default_rng(0).normal(size=(30, 3))])  # more than features
+    bags = Bags(large, [*bags.offsets, len(large)], [*bags.y, 0])
     tables = Maker.of(bags, None, "standard", 0).tables()
-    rest = tables.take(np.arange(1, 12))
+    kept = np.flatnonzero(np.arange(13) != (12 if bag else 0))
+    rest = tables.take(kept)
     sizes = np.diff(rest.offsets)
     rows = np.hstack([rest.instances, np.ones((len(rest.instances), 1))])
     weighted = rows * np.repeat(1 / sizes, sizes)[:, None]
     sign = 2.0 * bags.y - 1
-    expected = np.linalg.solve(weighted.T @ rows + np.eye(4), weighted.T @ np.repeat(sign[1:], sizes))
-    found = Instances.coefficients_without(tables, sign)[0]
-    np.testing.assert_allclose(found, expected, atol=1e-10)
+    coefficients = np.linalg.solve(weighted.T @ rows + np.eye(4), weighted.T @ np.repeat(sign[kept], sizes))
+    left = 12 if bag else 0
+    own = tables.take([left]).instances
+    found, _ = Instances.scores_without(tables, sign)
+    np.testing.assert_allclose(found[left], own @ coefficients[:-1] + coefficients[-1], atol=1e-9)
 
 
 def test_the_known_graph_is_used_where_it_helps():

@@ -22,7 +22,7 @@ from baggraph.data.bags import Bags
 from baggraph.data.graph import BagGraph
 
 Array = NDArray[np.float64]
-TREES = 200
+TREES = 100
 PRICE = 10.0  # of errors, as the machine on the average kernel has it
 RIDGE = 1.0  # a standard normal prior on coefficients of standardised features, noise of one a bag
 CLIQUE = 5  # nearest bags that a bag hears of
@@ -184,27 +184,36 @@ class Instances(AbstractMember):
     def fit(self, tables: Tables, visible: Any, sign: Array, seed: int) -> AbstractScorer:  # noqa: ARG002
         """See :class:`AbstractMember`."""
         part = tables.take(visible)
-        out, coefficients = [], self.coefficients_without(part, sign)
-        for b, (start, stop) in enumerate(pairwise(part.offsets)):
-            out.append(_told(part.instances[start:stop] @ coefficients[b][:-1] + coefficients[b][-1]))
-        told = np.array(out)
+        without, coefficients = self.scores_without(part, sign)
+        told = np.array([_told(scores) for scores in without])
         center, spread = told.mean(axis=0), np.maximum(told.std(axis=0), 1e-9)
         last = LogisticRegression().fit((told - center) / spread, sign)
-        return _Told(coefficients[-1], center, spread, last)
+        return _Told(coefficients, center, spread, last)
 
     @staticmethod
-    def coefficients_without(part: Tables, sign: Array) -> list[Array]:
-        """Coefficients (d + 1,) of fits without each bag, the last that of the constant; then those of all bags."""
+    def scores_without(part: Tables, sign: Array) -> tuple[list[Array], Array]:
+        """Scores of every bag's instances from a fit without that bag, and coefficients (d + 1,) of the fit to all.
+
+        ``y_b - (I - H_bb)^-1 (y_b - f_b)``, with f the scores of the fit to all and H what makes them of the labels.
+        """
         sizes = np.diff(part.offsets)
         rows = np.hstack([part.instances, np.ones((len(part.instances), 1))])
         weighted = rows * np.repeat(1 / sizes, sizes)[:, None]
-        gram, target = weighted.T @ rows, weighted.T @ np.repeat(sign, sizes)
+        gram = weighted.T @ rows
         gram[np.diag_indices(len(gram))] += RIDGE
+        inverse = np.linalg.inv(gram)
+        coefficients = inverse @ (weighted.T @ np.repeat(sign, sizes))
         found = []
         for b, (start, stop) in enumerate(pairwise(part.offsets)):
-            own = weighted[start:stop]
-            found.append(np.linalg.solve(gram - own.T @ rows[start:stop], target - own.sum(axis=0) * sign[b]))
-        return [*found, np.linalg.solve(gram, target)]
+            own = rows[start:stop]
+            residual = sign[b] - own @ coefficients
+            if stop - start > len(gram):  # a system in the features is the smaller one
+                pull = np.linalg.solve(gram - weighted[start:stop].T @ own, weighted[start:stop].T @ residual)
+                found.append(sign[b] - residual - own @ pull)
+            else:
+                share = own @ inverse @ weighted[start:stop].T
+                found.append(sign[b] - np.linalg.solve(np.eye(stop - start) - share, residual))
+        return found, coefficients
 
 
 @dataclass(frozen=True, eq=False)

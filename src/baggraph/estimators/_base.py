@@ -17,6 +17,7 @@ from baggraph.data.splits import label_mask
 from baggraph.data.stacked import AbstractStacked
 from baggraph.estimators._building import build_network, build_plan, build_scaler, wrong
 from baggraph.estimators._fitted import Fitted
+from baggraph.estimators._gp_head import fit_heads, mean_shares, pooled, pooled_of_new
 from baggraph.estimators._input import bags_of, weights_of, with_labels
 from baggraph.estimators._parameters import BagGraphParameters
 from baggraph.estimators._progress import teller
@@ -105,6 +106,9 @@ class BagGraphEstimator(Savable, AbstractStacked, BagGraphParameters):
     def _describe(self, found: Inference) -> None:
         self.transduction_ = self.posterior_.prediction
         self.graphs_ = None if found.wired is None else [one.graph for one in found.wired]
+        if self.head == "gp":
+            self.graphs_ = [one.wired.graph for one in self._heads if one.wired is not None] or None
+            self.shares_ = mean_shares(self._heads)
         self.graph_ = None if self.graphs_ is None else self.graphs_[0]
         self.embedding_ = found.fit.embedding[0].numpy()
         self.loss_curve_ = found.fit.losses.mean(0).numpy()
@@ -143,6 +147,12 @@ class BagGraphEstimator(Savable, AbstractStacked, BagGraphParameters):
         """
         check_is_fitted(self, "posterior_")
         bags = bags_of(self, X, reset=False)
+        if self.head == "gp":
+            if joint:
+                self._refuse_process("joint=True")
+            embeddings = self._fitted.embed(self.scaler_.transform(bags))
+            raw = pooled_of_new(self._heads, bags, embeddings, self.graph, self._fitted.ids, links)
+            return self._corrected(raw, self._correction)
         draws = self._fitted.draws(self.scaler_.transform(bags), links, joint)
         return self._corrected(self._pooled(draws, self._scales, bags.ids), self._correction)
 
@@ -173,6 +183,7 @@ class BagGraphEstimator(Savable, AbstractStacked, BagGraphParameters):
         """
         from baggraph.estimators._explaining import explain
 
+        self._refuse_process("explain")
         return explain(self, X, of=of, method=method, seen=seen, links=links)
 
     def to_onnx(self, path: str | Path) -> Path:
@@ -183,6 +194,7 @@ class BagGraphEstimator(Savable, AbstractStacked, BagGraphParameters):
         """
         from baggraph.estimators._onnx import to_onnx
 
+        self._refuse_process("to_onnx")
         return to_onnx(self, path)
 
     # ------------------------------------------------------------------ the steps of fit
@@ -214,6 +226,9 @@ class BagGraphEstimator(Savable, AbstractStacked, BagGraphParameters):
             part = Draws(found.draws.mean[some], None if variance is None else variance[some])
             own_scales = None if scales is None else tuple(scale[m : m + 1] for scale in scales)
             posteriors.append(self._pooled(part, own_scales, bags.ids))
+        if self.head == "gp":
+            heads = fit_heads(self, bags, targets, np.asarray(weights), found, plan)
+            posteriors, self._heads = [pooled(own, bags.ids) for own in heads], heads[0]
         return posteriors, found, plan, scales
 
     def _pooled(self, draws: Draws, scales: Any, ids: Any) -> Posterior:
@@ -247,6 +262,10 @@ class BagGraphEstimator(Savable, AbstractStacked, BagGraphParameters):
     def _asked(self, X: Any, links: Any) -> Posterior:
         """Of new bags or, without any, of those in fit."""
         return self.posterior_ if X is None else self.predict_posterior(X, links=links)
+
+    def _refuse_process(self, what: str) -> None:
+        if self.head == "gp":
+            raise wrong(self, f"a head of layers for {what}", "head='gp'", "fit with head='gcn' or 'linear'")
 
     @abstractmethod
     def _labels_of(self, targets: Array) -> Any:

@@ -23,7 +23,7 @@ from baggraph.nn.losses import AbstractLoss
 from baggraph.nn.network import Network
 
 GRAPHS = ("given", "knn", "learned")
-HEADS = ("gcn", "linear")
+HEADS = ("gcn", "gp", "linear")
 
 
 def build_network(estimator: Any, n_features: int, loss: AbstractLoss) -> Network:
@@ -139,7 +139,7 @@ def build_plan(estimator: Any, network: Network, loss: AbstractLoss, bags: Bags)
         "device": estimator.device,
         "precision": estimator.precision,
     }
-    wiring = build_wiring(estimator, bags)
+    wiring = None if estimator.head == "gp" else build_wiring(estimator, bags)
     return Plan(
         network=network,
         loss=loss,

@@ -21,6 +21,7 @@ from baggraph.data.posterior import Posterior
 from baggraph.data.scaling import InstanceScaler
 from baggraph.errors import DataFileError, ParameterError
 from baggraph.estimators._fitted import Fitted
+from baggraph.estimators._gp_head import ProcessHead
 from baggraph.estimators._parcel import Parcel
 from baggraph.graphs._attach import NearestRule, OneNodeRule
 from baggraph.graphs.learned import LearnedGraph
@@ -39,7 +40,7 @@ DATA = (InstanceScaler, Posterior, Conformal)
 NETWORKS = (Fitted, Plan, BinaryCrossEntropy, CrossEntropy, Gaussian, SquaredError)
 GRAPHS = (Wired, OneNodeRule, NearestRule, GivenWiring, LearnedWiring, NearestWiring, LearnedGraph)
 KERNELS = (Parameter, Constant, Linear, Stationary, Spectral, Process, FittedProcess)
-PROCESSES = (Settings, Description, Scale, FittedRegression, FittedSide, FittedClasses)
+PROCESSES = (Settings, Description, Scale, FittedRegression, FittedSide, FittedClasses, ProcessHead)
 CLASSES: dict[str, type] = {kind.__name__: kind for kind in (*DATA, *NETWORKS, *GRAPHS, *KERNELS, *PROCESSES)}
 PLAIN = (str, int, float, bool, type(None))
 

@@ -40,7 +40,9 @@ class BagGraphClassifier(ClassifierMixin, BagGraphEstimator):
     hidden, dropout
         Widths of hidden layers of the head, and the share dropped of the inputs of its layers.
     head
-        ``"gcn"``, which averages over neighbours, or ``"linear"``: the base model, without a graph.
+        ``"gcn"``, which averages over neighbours; ``"linear"``: the base model, without a graph; or ``"gp"``: a Gaussian
+        process over places, graph, means of instances and the base model's embedding.  ``shares_`` then says how much
+        each part carries.
     graph
         ``"learned"``, ``"knn"``, ``"given"`` (that of the bags), a BagGraph, a LearnedGraph with settings of your own,
         or None.
