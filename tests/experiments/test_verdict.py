@@ -13,7 +13,7 @@ from scipy import stats
 from baggraph import ResultTable
 from baggraph.experiments.recipe import Recipe, read_recipe
 from baggraph.experiments.supplement import settings, statistics
-from baggraph.experiments.verdict import cells, claims, one_line
+from baggraph.experiments.verdict import cells, claims, one_line, stars
 
 SMALL = Path(__file__).parent / "small.toml"
 
@@ -124,3 +124,15 @@ def test_supplement_says_what_differs() -> None:
         pytest.skip("no files of elephant")
     assert found["elephant"] == "smallest is 2, printed 3"
     assert set(settings()["verdict"]) == {"equal"}
+
+
+def test_stars_follow_the_rule_of_the_paper(recipe: Recipe) -> None:
+    """The second beats base and third: two stars; the third beats the base alone: one."""
+    family = dataclasses.replace(recipe, families=(("majority", "rFF+pool", "bag size"),), expected={})
+    noise = np.random.default_rng(0).normal(0, 0.003, size=(8, 3))
+    base, third = np.full((8, 3), 0.5), 0.6 + noise
+    found = table({"majority": base.tolist(), "rFF+pool": (third + 0.1).tolist(), "bag size": third.tolist()})
+    made = stars(family, found)
+    assert made[["method", "wilcoxon"]].values.tolist() == [["rFF+pool", "**"], ["bag size", "*"]]
+    worse = table({"majority": (third + 0.3).tolist(), "rFF+pool": third.tolist(), "bag size": base.tolist()})
+    assert stars(family, worse)["corrected"].tolist() == ["", ""]

@@ -14,10 +14,10 @@ from baggraph.experiments import supplement
 from baggraph.experiments._scores import SCORES
 from baggraph.experiments.recipe import Recipe
 from baggraph.experiments.run import results_folder
-from baggraph.experiments.verdict import cells, claims, one_line
+from baggraph.experiments.verdict import cells, claims, one_line, stars
 from baggraph.report import _paper as paper
 from baggraph.report.figures import Figure, label_curve
-from baggraph.report.reproduction import Section, write_page
+from baggraph.report.reproduction import METRICS, Section, write_page
 from baggraph.report.tables import markdown
 
 INTRO = """
@@ -43,6 +43,7 @@ were computed on the machine named below each table; {gpu}
 """
 CPU_ONLY = """there was no GPU, so that rows of
 networks have fewer repeats than planned (the number stands in brackets), and some have none."""
+PALE = "pale where uncertain by the residuals of the training labels, so that what overfits looks sure"
 ON_MAP = ("Deep Sets", "DS-GCN", "B-DS-GCN")
 BENCHMARK_NETWORKS = ("rFF+pool", "rFF+pool, 50 draws", "rFF+pool-GCN", "B-rFF+pool-GCN")
 
@@ -73,6 +74,7 @@ def _section(recipe: Recipe, folder: Path) -> Section:
         headline,
         recipe.deviations,
         _figures(recipe, folder, found),
+        stars(recipe, table),
     )
 
 
@@ -88,7 +90,11 @@ def _of_labels(recipe: Recipe, rows: pd.DataFrame) -> dict[str, Figure]:
     trials = mine[["method"]].assign(labelled=share, value=mine["value"] * recipe.scales.get(metric, 1.0))
     if not len(trials):
         return {}
-    return {f"Bags with a label against {metric}; bands are one standard deviation": label_curve(trials, metric=metric)}
+    return {
+        "Bags with a label, and how many regions' winners are right; bands are one standard deviation": label_curve(
+            trials, metric=METRICS[metric]
+        )
+    }
 
 
 def _figures(recipe: Recipe, folder: Path, found: pd.DataFrame) -> dict[str, Figure]:
@@ -120,7 +126,7 @@ def _of_election(recipe: Recipe, _: pd.DataFrame, predictions: pd.DataFrame) -> 
         mine = predictions[predictions["dataset"] == dataset]
         drawn = paper.prediction_map(bags, mine, ON_MAP, label="Republican share", center=0.5, inside=mainland)
         if drawn:
-            figures[f"Truth and predictions from {dataset}, first split; pale regions are uncertain"] = drawn
+            figures[f"Truth and predictions from {dataset}, first split; {PALE}"] = drawn
     return figures
 
 
@@ -129,11 +135,7 @@ def _of_rental(recipe: Recipe, _: pd.DataFrame, predictions: pd.DataFrame) -> di
         return {}
     bags = datasets.load("rental")
     drawn = paper.prediction_map(bags, predictions, ON_MAP, label="mean rent, dollars", polygons=_polygons())
-    figures = (
-        {"Truth and predictions, first split; training neighbourhoods blank, pale ones uncertain": drawn}
-        if drawn
-        else {}
-    )
+    figures = {f"Truth and predictions, first split; training neighbourhoods are blank; {PALE}": drawn} if drawn else {}
     if recipe.sample:
         return figures
     return figures | {"Learned graph of the standardised bag means": paper.summary_graph(bags, 8, "mean rent, dollars")}

@@ -73,7 +73,6 @@ class Claim:
     than: str
     metric: str
     datasets: tuple[str, ...] = ()
-    stars: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,8 +101,10 @@ class Recipe:
         Repeats that are trained as one stack.
     scales
         What scores are multiplied by to be laid beside the printed ones, where it is not 1.
+    families
+        A base model, its -GCN and its Bayesian row: the three that stars compare.
     expected
-        Printed mean and, where there is one, spread, by metric, method and set.
+        Printed mean and, where there are some, spread and number of stars, by metric, method and set.
     tolerance
         Largest difference from a printed number that counts as reproduced: in printed units, or the share of it where
         ``relative``.
@@ -136,6 +137,7 @@ class Recipe:
     sample: int = 0
     together: int = 1
     scales: Mapping[str, float] = field(default_factory=dict)
+    families: tuple[tuple[str, ...], ...] = ()
     expected: Mapping[str, Mapping[str, Mapping[str, tuple[float, ...]]]] = field(default_factory=dict)
     tolerance: float = 2.0
     relative: bool = False
@@ -162,7 +164,9 @@ class Recipe:
                 found.append(f"{what}: {value!r}, {closest(value, known)}")
         names = [method.name for method in self.methods]
         found += [f"methods.{name}: twice" for name in sorted({n for n in names if names.count(n) > 1})]
+        found += [f"families: {len(part)} methods, three are compared" for part in self.families if len(part) != 3]
         asked = {name for rows in self.expected.values() for name in rows}
+        asked |= {name for family in self.families for name in family}
         asked |= {name for claim in self.claims for name in (claim.better, claim.than)}
         found += [f"{name}: no such method, {closest(name, names)}" for name in sorted(asked - set(names))]
         return found

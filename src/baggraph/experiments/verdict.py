@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +16,7 @@ from baggraph.evaluation.paired import corrected_t, signed_ranks
 from baggraph.experiments._scores import SCORES
 from baggraph.experiments.recipe import Claim, Recipe
 
-__all__ = ["cells", "claims", "one_line"]
+__all__ = ["cells", "claims", "one_line", "stars"]
 
 COLUMNS = [
     "method",
@@ -179,3 +180,37 @@ def one_line(recipe: Recipe, found: pd.DataFrame) -> str:
     lacking = f"; {absent} printed numbers have none beside them" if absent else ""
     where = f"{recipe.name} ({recipe.source}, {recipe.protocol})"
     return f"{where}: ours beside {len(printed)} printed numbers{told}{lacking}"
+
+
+# ---------------------------------------------------------------------- stars
+
+
+def stars(recipe: Recipe, table: ResultTable) -> pd.DataFrame:
+    """Stars as the paper gives them: one where a row is better than its base model, two where than its rival as well.
+
+    The rival of a -GCN is its Bayesian row, and the other way round.  ``wilcoxon`` counts by the paper's test,
+    ``corrected`` by the corrected t-test, both at 5 %.
+    """
+    frame = table.frame()
+    rows = []
+    for metric, dataset in itertools.product(recipe.expected or recipe.metrics, recipe.datasets):
+        for base, *rivals in recipe.families:
+            for name, rival in zip(rivals, reversed(rivals), strict=True):
+                pairs = [
+                    _paired(Claim(says="", better=name, than=than, metric=metric), dataset, frame)
+                    for than in (base, rival)
+                ]
+                known = [pair for pair in pairs if pair is not None]
+                if len(known) < 2:
+                    continue
+                printed = recipe.expected.get(metric, {}).get(name, {}).get(dataset, ())
+                row = {"method": name, "dataset": dataset, "metric": metric}
+                row |= {key: _count(known, f"p_{key}") for key in ("wilcoxon", "corrected")}
+                rows.append(row | {"printed": "*" * int(printed[2]) if printed[2:] else ""})
+    return pd.DataFrame(rows, columns=["method", "dataset", "metric", "wilcoxon", "corrected", "printed"])
+
+
+def _count(pairs: Sequence[dict[str, Any]], test: str) -> str:
+    """Stars of one row, from its pairs with the base model and with the rival."""
+    than_base, than_rival = (pair["gain"] > NO_GAIN and pair[test] <= LEVEL for pair in pairs)
+    return "**" if than_base and than_rival else "*" if than_base else ""

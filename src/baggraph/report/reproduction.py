@@ -45,6 +45,8 @@ class Section:
         Sentences.
     figures
         By the text that stands below them.
+    stars
+        As :mod:`baggraph.experiments.verdict` gives them.
     """
 
     name: str
@@ -57,6 +59,7 @@ class Section:
     headline: Sequence[str]
     deviations: Sequence[str] = ()
     figures: Mapping[str, Figure] = field(default_factory=dict)
+    stars: pd.DataFrame | None = None
 
 
 def write_page(path: Path, sections: Sequence[Section], intro: str, appendix: str = "") -> Path:
@@ -97,7 +100,7 @@ def _lines(section: Section, folder: Path) -> list[str]:
         if part["ours"].notna().any():
             shown = f"{METRICS.get(metric, metric)}: ours ± standard deviation over repeats or splits"
             lines += [shown + (" / printed" if part["printed"].notna().any() else ""), "", markdown(grid(part)), ""]
-    lines += [*_verdicts(section.cells), *_claims(section.claims)]
+    lines += [*_verdicts(section.cells), *_claims(section.claims), *_stars(section.stars)]
     for number, (caption, figure) in enumerate(section.figures.items(), 1):
         name = f"{section.name}-{number}"
         figure.save(folder / f"{name}.png")
@@ -147,6 +150,15 @@ def _claims(claims: pd.DataFrame) -> list[str]:
     frame = claims.rename(columns={"p_wilcoxon": "p (Wilcoxon)", "p_corrected": "p (corrected t)"})
     p = dict.fromkeys(("p (Wilcoxon)", "p (corrected t)"), _p)
     return ["Claims, tested in pairs:", "", markdown(frame, p), ""]
+
+
+def _stars(stars: pd.DataFrame | None) -> list[str]:
+    """Stars by the paper's rule, as code, since they would mark emphasis."""
+    if stars is None or not len(stars):
+        return []
+    told = "Stars by the paper's rule (better than the base model; two: than the rival -GCN or Bayesian row as well):"
+    coded = {name: lambda text: f"`{text}`" if text else "" for name in ("wilcoxon", "corrected", "printed")}
+    return [told, "", markdown(stars, coded), ""]
 
 
 def _p(value: float) -> str:
