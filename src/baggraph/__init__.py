@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "AutoBagClassifier": "baggraph.estimators.auto",
+    "AutoBagRegressor": "baggraph.estimators.auto_regressor",
     "Bag": "baggraph.data.bags",
     "BagGraph": "baggraph.data.graph",
     "BagGraphClassifier": "baggraph.estimators.classifier",
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from baggraph.data.results import ResultTable as ResultTable
     from baggraph.estimators._saving import load as load
     from baggraph.estimators.auto import AutoBagClassifier as AutoBagClassifier
+    from baggraph.estimators.auto_regressor import AutoBagRegressor as AutoBagRegressor
     from baggraph.estimators.classifier import BagGraphClassifier as BagGraphClassifier
     from baggraph.estimators.printed import algorithms as algorithms
     from baggraph.estimators.printed import make as make

@@ -65,6 +65,19 @@ def test_same_as_scikit_learn(shape, n_targets):
     np.testing.assert_allclose(parts["x"] + parts["line"], mean, atol=1e-10)
 
 
+def test_leaving_one_out_in_closed_form():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(12, 2)), rng.normal(size=(12, 1))
+    process, theta = Process({"x": Stationary("rbf")}, {"noise": Parameter("noise", 0.1)}), np.array([0.9, 1.1, 0.2])
+    rows = {"x": x, "noise": 0.5 + rng.random(12)}
+    means, variances = FittedProcess(process, theta, rows, y, 0.0, 0.0).leave_one_out()
+    for i in range(12):
+        rest = {name: np.delete(values, i, axis=0) for name, values in rows.items()}
+        alone = FittedProcess(process, theta, rest, np.delete(y, i, axis=0), 0.0, 0.0)
+        mean, signal, noise = alone.predict({name: values[[i]] for name, values in rows.items()})
+        np.testing.assert_allclose((means[i, 0], variances[i]), (mean[0, 0], signal[0] + noise[0]), atol=1e-8)
+
+
 def test_the_search_finds_what_scikit_learn_finds():
     rng = np.random.default_rng(2)
     x = rng.uniform(0, 4, size=(50, 1))

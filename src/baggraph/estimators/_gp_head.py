@@ -51,12 +51,14 @@ def fit_heads(
         raise wrong(estimator, "labelled bags of equal weight with head='gp'", "sample_weight", "leave it out")
     wiring = build_wiring(estimator, bags)
     stack = found.fit.embedding
-    wired = None if wiring is None else wiring.wire(graph_embedding(plan, stack), bags.ids)
+    wired: list[Wired | None] = [None] * len(stack)
+    if wiring is not None:
+        wired = list(wiring.wire(graph_embedding(plan, stack), bags.ids))
     members = len(stack) // len(masks)
     heads = []
     for m, mask in enumerate(masks):
         own = range(m * members, (m + 1) * members)
-        heads.append([_fit(estimator, bags, targets, mask > 0, stack[i].numpy(), wired and wired[i]) for i in own])
+        heads.append([_fit(estimator, bags, targets, mask > 0, stack[i].numpy(), wired[i]) for i in own])
     return heads
 
 

@@ -208,6 +208,14 @@ class FittedProcess:
         cross = self.process.signal(self.process.pairs(rows, self.rows), self.theta)
         return {name: value @ self._weights for name, value in cross.items()}
 
+    def leave_one_out(self) -> tuple[Array, Array]:
+        """Means (n, t) and variances (n,), noise included, of labelled bags had each been without its label.
+
+        ``y_i - [K^-1 y]_i / [K^-1]_ii`` and ``1 / [K^-1]_ii`` (Rasmussen & Williams 2006, 5.10), at these parameters.
+        """
+        own = np.diag(cho_solve(self._root, np.eye(len(self.targets))))
+        return np.asarray(self.targets - self._weights / own[:, None]), np.asarray(1 / own)
+
     @property
     def parameters(self) -> dict[str, float]:
         """By ``"part name"``."""

@@ -201,7 +201,7 @@ def mean_variance(graph: BagGraph, kappa: float, *, probes: int = PROBES, seed: 
     count = max(probes, min(len(graph), 400_000 // max(len(graph), 1)))
     if count >= len(graph):
         return float(np.diag(np.linalg.inv(np.eye(len(graph)) + laplacian(graph).toarray() / kappa)).mean())
-    signs = np.random.default_rng(seed).integers(0, 2, size=(len(graph), count)) * 2.0 - 1.0
+    signs = np.where(np.random.default_rng(seed).random((len(graph), count)) < 0.5, -1.0, 1.0).astype(np.float64)
     matrix = sp.csr_array(sp.eye_array(len(graph), format="csr") + laplacian(graph) / kappa)
     system = Plain(matrix)
     return float((signs * solve(system, signs)).sum() / signs.size)

@@ -1,0 +1,243 @@
+"""A default for real targets that nobody has to tune."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from baggraph.baselines._input import real_targets
+from baggraph.data.bags import Bags
+from baggraph.data.posterior import Posterior
+from baggraph.data.stacked import AbstractStacked
+from baggraph.errors import InvalidBagsError
+from baggraph.estimators._auto_members import Maker
+from baggraph.estimators._auto_targets import (
+    Asked,
+    Council,
+    kernel_process,
+    kernel_rows,
+    of_description,
+    of_process,
+    of_trees,
+    pool,
+)
+from baggraph.estimators._input import bags_of, with_labels
+from baggraph.estimators._known import known_links, only_visible, read_graph
+from baggraph.inference.gp_bags import Description, Settings, describe
+from baggraph.inference.gp_regression import regress
+from baggraph.inference.gp_scale import Scale, to_posterior
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["AutoBagRegressor"]
+
+Array = NDArray[np.float64]
+FEWEST = 5  # labelled bags
+CONTENTS = {"process": ("linear",), "embedding process": ("linear", "near", "far")}
+
+
+class AutoBagRegressor(RegressorMixin, AbstractStacked, BaseEstimator):
+    r"""Real targets of bags by a committee that is fixed in advance; nothing is picked, nothing is to be tuned.
+
+    .. math:: \mu(b) = \sum_m w_m \mu_m(b), \quad v(b) = c \sum_m w_m c_m v_m(b), \quad w_m \propto \exp(-n \ell_m / 10)
+
+    Members are judged by what they say of labels left out: c_m is their mean squared error over their own variance,
+    and the loss that of a normal law.  They are Gaussian processes over places, graph and means of instances, with and
+    without mean embeddings, each also without the graph; a process on the average of all kernels; and randomised trees
+    on summaries.  Those with a graph have a say only where the pool is better with them.  The link (identity, logarithm
+    or logit) is chosen by marginal likelihood.
+
+    Parameters
+    ----------
+    graph
+        ``"given"``: that of the bags, if they have one; a BagGraph; or None.
+    geographic
+        Whether coordinates are longitude and latitude in degrees.
+    weights
+        Name of a column of ``bags.instance_info``: how much an instance counts in means.
+    scaling
+        Kind of :class:`~baggraph.data.scaling.InstanceScaler` of the average kernel.
+    random_state
+        Seed of codebooks, random features and trees.
+
+    Attributes
+    ----------
+    posterior_ : Posterior
+        Of every bag in fit, noise included.
+    transduction_ : (B,) or (B, t)
+        Expected target of every bag in fit.
+    link_ : str
+        The link chosen.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.linspace(1, 2, 24)
+    >>> model = AutoBagRegressor().fit([rng.normal(m, 0.1, size=(5, 2)) for m in y], y)
+    >>> model.score([rng.normal(m, 0.1, size=(5, 2)) for m in y], y) > 0.8
+    True
+
+    """
+
+    def __init__(
+        self,
+        *,
+        graph: Any = "given",
+        geographic: bool = False,
+        weights: str | None = None,
+        scaling: str = "standard",
+        random_state: int = 0,
+    ) -> None:
+        self.graph = graph
+        self.geographic = geographic
+        self.weights = weights
+        self.scaling = scaling
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.three_d_array = True
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = True
+        return tags
+
+    # ------------------------------------------------------------------ fitting
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        """Learn from bags; those without a label (None, NaN) get a posterior too.
+
+        Parameters
+        ----------
+        X
+            Bags, a list of (n, d) arrays, an array (B, n, d), or a table (B, d) of bags of one instance.
+        y
+            Targets (B,) or (B, t); by default those that the bags carry.
+
+        """
+        bags = with_labels(bags_of(self, X, reset=True), y, type(self).__name__)
+        asked = self._prepare(bags)
+        self._convene(asked, self._read(bags), np.flatnonzero(bags.labelled))
+        self.posterior_ = self._posterior(asked, bags.ids)
+        self.transduction_ = self._shaped(self.posterior_)
+        return self
+
+    def posteriors(self, bags: Bags, masks: Any) -> list[Posterior]:
+        """Posteriors of all bags for every row of ``masks`` (M, B), which says whose labels are seen."""
+        own = type(self)(**self.get_params(deep=False))
+        bags = with_labels(bags_of(own, bags, reset=True), None, type(self).__name__)
+        asked = own._prepare(bags)
+        found = []
+        for mask in np.asarray(masks, dtype=bool):
+            visible = mask & bags.labelled
+            own._convene(asked, own._read(bags.replace(y=only_visible(bags.y, visible))), np.flatnonzero(visible))
+            found.append(own._posterior(asked, bags.ids))
+        return found
+
+    def _prepare(self, bags: Bags) -> Asked:
+        """Everything that needs no label."""
+        self._maker = Maker.of(bags, read_graph(type(self).__name__, self.graph, bags), self.scaling, self.random_state)
+        graph = self._maker.graph
+        self._descriptions: dict[str, Description] = {}
+        for name, content in CONTENTS.items():
+            for with_graph in (True, False) if graph is not None else (False,):
+                parts = (*(("position",) if bags.coords is not None else ()), *(("graph",) if with_graph else ()))
+                label = f"{name} with graph" if with_graph else name
+                by_size = len(np.unique(bags.sizes)) > 1
+                common: dict[str, Any] = {"geographic": self.geographic, "weights": self.weights, "by_size": by_size}
+                settings = Settings(parts=(*parts, *content), seed=self.random_state, **common)
+                self._descriptions[label] = describe(bags, settings, graph=graph)
+        tables = self._maker.tables()
+        self._among = tables.kernel
+        return self._asked(bags, tables, None)
+
+    def _asked(self, bags: Bags, tables: Any, links: Any) -> Asked:
+        rows = {
+            name: one.rows if tables.own else one.of_new(bags, links=links) for name, one in self._descriptions.items()
+        }
+        plain = {"level": np.ones((len(bags), 1)), "noise": np.ones(len(bags))}
+        rows["average kernel"] = plain | {"kernel": kernel_rows(tables.kernel, self._among)}
+        return Asked(tables, rows, None if bags.coords is None else np.asarray(bags.coords, dtype=np.float64))
+
+    def _convene(self, asked: Asked, targets: Array, visible: Any) -> None:
+        if len(visible) < FEWEST:
+            stage, got = type(self).__name__, str(len(visible))
+            raise InvalidBagsError(stage, expected=f"at least {FEWEST} labelled bags", got=got, remedy="label more")
+        mask = np.zeros(len(targets), dtype=bool)
+        mask[visible] = True
+        first = self._descriptions["process"]
+        self.link_ = regress(first, targets, mask).scale.link
+        self._scale = Scale.of(self.link_, targets[visible])
+        linked = self._scale.forward(targets[visible])
+        self.councils_ = [self._council(asked, column, visible) for column in linked.T]
+
+    def _council(self, asked: Asked, column: Array, visible: Any) -> Council:
+        voices = [of_description(name, one, visible, column) for name, one in self._descriptions.items()]
+        name = "average kernel"
+        voices.append(of_process(name, kernel_process(), asked.rows[name], visible, column, graph=False))
+        voices.append(of_trees(asked, visible, column, self.random_state))
+        return pool(voices, column)
+
+    def _posterior(self, asked: Asked, ids: Any) -> Posterior:
+        parts = []
+        for t, council in enumerate(self.councils_):
+            mean, signal, noise = council.answer(asked)
+            own = Scale(self.link_, self._scale.center[t : t + 1], self._scale.spread[t : t + 1])
+            parts.append(to_posterior(mean[:, None], signal, noise, own, ids))
+        draws = np.concatenate([part.draws for part in parts], axis=2)
+        return Posterior(draws, ids, None, np.concatenate([part.variance for part in parts], axis=2))
+
+    def _read(self, bags: Bags) -> Array:
+        labelled = bags.labelled
+        values = real_targets(bags.y[labelled], type(self).__name__)
+        self._one_target = bags.y.ndim == 1
+        targets = np.zeros((len(bags), values.shape[1]))
+        targets[labelled] = values
+        return targets
+
+    # ------------------------------------------------------------------ answering
+
+    def _shaped(self, posterior: Posterior) -> Any:
+        return posterior.mean[:, 0] if self._one_target else posterior.mean
+
+    def predict_posterior(self, X: Any, *, links: Any = None) -> Posterior:
+        """The posterior of new bags, each as if it came alone; ``links`` (new bags, bags in fit) join them to a graph.
+
+        Without links, a BagGraph that was passed and holds their ids says them; else the graph is silent.
+        """
+        check_is_fitted(self, "posterior_")
+        bags = bags_of(self, X, reset=False)
+        known = known_links(self.graph, bags.ids, self._maker.bags.ids) if links is None else links
+        return self._posterior(self._asked(bags, self._maker.tables(bags, known), known), bags.ids)
+
+    def predict(self, X: Any) -> Any:
+        """Expected targets (B,) or (B, t) of new bags."""
+        return self._shaped(self.predict_posterior(X))
+
+    # ------------------------------------------------------------------ accounting
+
+    def contributions(self) -> pd.DataFrame:
+        """A row a member: weight and loss on labels left out (means over targets), and whether it uses a graph."""
+        import pandas as pd
+
+        check_is_fitted(self, "posterior_")
+        rows = [
+            {"member": voice.name, "weight": voice.weight, "loss": voice.loss, "graph": voice.uses_graph}
+            for council in self.councils_
+            for voice in council.voices
+        ]
+        found = pd.DataFrame(rows).groupby("member", sort=False).agg({"weight": "sum", "loss": "mean", "graph": "any"})
+        return found.assign(weight=found["weight"] / len(self.councils_))
+
+    def graph_gain(self) -> tuple[float, float, float]:
+        """What graphs take off the loss on labels left out, in nats a bag: mean, and the ends of its 95 % interval."""
+        check_is_fitted(self, "posterior_")
+        mean, low, high = np.mean([one.gain for one in self.councils_], axis=0).tolist()
+        return mean, low, high
