@@ -11,6 +11,7 @@ import torch
 
 from baggraph import BagGraph, Bags, Posterior, datasets
 from baggraph.experiments import _published as published
+from baggraph.experiments import _published_networks as networks
 from baggraph.experiments._material import load
 from baggraph.experiments._published import PublishedRents, published_draw
 from baggraph.experiments._scores import pairwise_percentage_error, winner
@@ -94,17 +95,17 @@ def test_set_transformer_has_no_dropout() -> None:
     bags = rents()
     one = predictions(bags, encoder="set-transformer")
     assert np.array_equal(one, predictions(bags, encoder="set-transformer"))
-    network = published._Rents("set-transformer", 3)
-    values = torch.ones(5, published.WIDTH)
+    network = networks.Rents("set-transformer", 3)
+    values = torch.ones(5, networks.WIDTH)
     assert torch.equal(network.drop(values), values)
-    assert not torch.equal(published._Rents("deep-sets", 3).drop(values), values)
+    assert not torch.equal(networks.Rents("deep-sets", 3).drop(values), values)
 
 
 def test_adam_is_that_of_torch() -> None:
     torch.manual_seed(0)
     weight, bias = torch.randn(4, 3, requires_grad=True), torch.randn(4, requires_grad=True)
     w, b = weight.detach().numpy().copy(), bias.detach().numpy().copy()
-    adam = published._Adam([weight], [bias], 0.01, 0.1)
+    adam = networks.Adam([weight], [bias], 0.01, 0.1)
     state = {id(p): [np.zeros_like(p), np.zeros_like(p)] for p in (w, b)}
     for step in range(1, 6):
         loss = (weight.sum(1) + bias).pow(2).sum()
@@ -121,14 +122,14 @@ def test_adam_is_that_of_torch() -> None:
 
 def test_attention_is_that_of_a_loop() -> None:
     torch.manual_seed(0)
-    layer = published._Attention(6)
+    layer = networks._Attention(6)
     x = torch.randn(2, 5, 6)
     query, key, value = layer.query(x), layer.key(x), layer.value(x)
-    width = published.WIDTH // published.HEADS
+    width = networks.WIDTH // networks.HEADS
     parts = []
-    for head in range(published.HEADS):
+    for head in range(networks.HEADS):
         own = slice(head * width, (head + 1) * width)
-        scores = query[:, :, own] @ key[:, :, own].transpose(1, 2) / math.sqrt(published.WIDTH)
+        scores = query[:, :, own] @ key[:, :, own].transpose(1, 2) / math.sqrt(networks.WIDTH)
         parts.append(query[:, :, own] + scores.softmax(2) @ value[:, :, own])
     joined = layer.norms[0](torch.cat(parts, 2))
     expected = layer.norms[1](joined + torch.relu(layer.feed(joined)))

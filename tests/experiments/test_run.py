@@ -107,7 +107,7 @@ def killed_and_resumed(folder: Path, path: Path, kills: int, *more: str) -> tupl
 
 
 def test_killed_run_resumes(recipe: Recipe, tmp_path: Path, undisturbed: pd.DataFrame) -> None:
-    table, written = killed_and_resumed(tmp_path, SMALL, 2)
+    table, written = killed_and_resumed(tmp_path, SMALL, 1)
     assert 0 < written[0] < len(plan(recipe, "short"))
     pd.testing.assert_frame_equal(content(table), undisturbed)
 
