@@ -34,7 +34,18 @@ def test_tables_and_claims_are_printed(run):
     assert "the base model beats the majority (digits-bags):" in out
     assert "small (this test, sound): ours beside 1 printed numbers: 1 reproduced" in out
     assert "16/16" in err
+    assert "done small" in " ".join(err.split())
     assert "left" in err
+
+
+def test_interrupted_run_says_how_to_go_on(run, monkeypatch):
+    def stops(task):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("baggraph.experiments.run.perform", stops)
+    code, _, err = run(SMALL, "--only", "majority")
+    assert code == 5
+    assert "the same command goes on" in " ".join(err.split())
 
 
 def test_second_time_computes_nothing(run):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
+from baggraph.cli._codes import accounted
 from baggraph.cli._console import err, out, table
 
 if TYPE_CHECKING:
@@ -56,17 +57,19 @@ def reproduce(
     chosen = select(experiment, protocol)
     how = by_name(engine, jobs)
     told = None if quiet else _say
-    tables = run(
-        chosen,
-        output,
-        tier=tier,
-        only=only or (),
-        sets=dataset or (),
-        repeats=repeats,
-        rows_from=rows_from,
-        executor=how,
-        progress=told,
-    )
+    with accounted(f"{escape(str(output))} keeps what was done; the same command goes on"):
+        tables = run(
+            chosen,
+            output,
+            tier=tier,
+            only=only or (),
+            sets=dataset or (),
+            repeats=repeats,
+            rows_from=rows_from,
+            executor=how,
+            progress=told,
+            finished=None if quiet else _say_finished,
+        )
     if tier == "smoke":
         err.print("Networks were trained for a few epochs only: these numbers say that everything runs, and no more.")
     for recipe in chosen:
@@ -95,6 +98,12 @@ def _cell(value: object) -> str:
     if isinstance(value, float):
         return "" if value != value else f"{value:.2f}"  # NaN is not itself
     return str(value).partition(":")[0]
+
+
+def _say_finished(recipe: Recipe, results: ResultTable) -> None:
+    from baggraph.experiments.verdict import cells, one_line
+
+    err.print(f"done  {escape(one_line(recipe, cells(recipe, results)))}")
 
 
 def _say(state: Progress) -> None:

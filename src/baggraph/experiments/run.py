@@ -67,7 +67,7 @@ def run(
     rows_from: str | Path | None = None,
     executor: Executor | None = None,
     progress: Callable[[Progress], None] | None = None,
-    finished: Callable[[Recipe], None] | None = None,
+    finished: Callable[[Recipe, ResultTable], None] | None = None,
 ) -> dict[str, ResultTable]:
     """Fill the tables of recipes, and return them by name.
 
@@ -95,7 +95,7 @@ def run(
     progress
         Called after every task.
     finished
-        Called with a recipe when all its rows are there.
+        Called with a recipe and its table when all its tasks are done.
     """
     if tier not in TIERS:
         raise ParameterError("reproduce", expected="a tier", got=repr(tier), remedy=closest(tier, TIERS))
@@ -119,7 +119,7 @@ def run(
         if progress is not None:
             progress(state)
         if finished is not None and not open_tasks[task.recipe]:
-            finished(by_name[task.recipe])
+            finished(by_name[task.recipe], ResultTable.read(ledgers[task.recipe].folder))
 
     for task, done in (executor or Serial()).run(perform, _claimed(waiting, ledgers, state, ended)):
         ledgers[task.recipe].enter(task, done)
