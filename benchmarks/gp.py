@@ -21,10 +21,11 @@ import numpy as np
 from sklearn.base import clone
 
 import baggraph
-from baggraph import BagProcessRegressor, Bags, Posterior, ResultTable, datasets
+from baggraph import AutoBagRegressor, BagProcessRegressor, Bags, Posterior, ResultTable, datasets
 from baggraph.baselines import LabelPropagationRegressor, MeanRegressor, NeighborMeanRegressor, SummaryRidge
 from baggraph.data._fingerprint import fingerprint
 from baggraph.data.splits import hide_labels
+from baggraph.data.stacked import AbstractStacked
 from baggraph.evaluation._provenance import library_versions
 from baggraph.evaluation._running import uses_unlabelled
 from baggraph.evaluation.metrics import METRICS
@@ -52,6 +53,7 @@ RENTS = {
     "GP position + graph + linear": process(*PLACES, "linear"),
     "GP everything": process(*PLACES, *CONTENT),
     "GP auto": process(),
+    "committee": AutoBagRegressor(geographic=True),
 }
 
 
@@ -101,7 +103,7 @@ def training(bags: Bags, share: float | None, count: int) -> np.ndarray:
 
 
 def answers(model: Any, bags: Bags, masks: np.ndarray) -> list[Posterior]:
-    if isinstance(model, BagProcessRegressor):
+    if isinstance(model, AbstractStacked):
         return model.posteriors(bags, masks)
     found = []
     for mask in masks:
@@ -161,7 +163,7 @@ def line(folder: Path, label: str, method: str) -> str:
     cells = []
     for metric, part in mine.groupby("metric", sort=False)["value"]:
         percent = 100 if metric in ("accuracy", "nd", "mape", "coverage") else 1
-        digits = 3 if metric in ("nll", "width") else 1
+        digits = 3 if metric in ("nll", "width") or (label.startswith("votes") and metric == "rmse") else 1
         cells.append(f"{metric} {percent * part.mean():.{digits}f} ± {percent * part.std():.{digits}f}")
     seconds = mine.drop_duplicates("repeat")["wall_time"].sum()
     return f"{label} | {method} | {mine['repeat'].nunique()} splits | " + " | ".join(cells) + f" | {seconds:.0f} s"

@@ -10,7 +10,7 @@ import pytest
 from baggraph import BagGraph, Bags
 from baggraph.errors import InvalidBagsError, ParameterError
 from baggraph.estimators._auto_committee import convene
-from baggraph.estimators._auto_members import MEMBERS, Instances, Maker
+from baggraph.estimators._auto_members import MEMBERS, Instances, Maker, largest_bag, thinned
 from baggraph.estimators.auto import AutoBagClassifier
 from baggraph.testing import check_bag_estimator
 
@@ -34,6 +34,18 @@ def hidden(bags: Bags, every: int = 3) -> Bags:
 
 def test_it_keeps_the_laws_of_bags():
     check_bag_estimator(AutoBagClassifier(members=QUICK))
+
+
+def test_many_instances_are_thinned_whatever_their_order():
+    rng = np.random.default_rng(0)
+    block = rng.normal(size=(300, 3))
+    bags = Bags(block, [0, 10, 300])
+    again = Bags(np.concatenate([block[:10], block[10:][::-1]]), [0, 10, 300])
+    assert largest_bag(bags.sizes, total=110) == 100
+    one, other = thinned(bags, 100), thinned(again, 100)
+    np.testing.assert_array_equal(one.instances, other.instances)
+    assert one.sizes.tolist() == [10, 100]
+    assert abs(one.instances[10:].mean() - block[10:].mean()) < 0.1
 
 
 @pytest.mark.parametrize("name", list(MEMBERS))

@@ -22,6 +22,8 @@ from baggraph.data.bags import Bags
 from baggraph.data.graph import BagGraph
 
 Array = NDArray[np.float64]
+MOST_INSTANCES = 12_000  # compared in pairs: minutes beyond
+FEWEST_KEPT = 10
 TREES = 100
 PRICE = 10.0  # of errors, as the machine on the average kernel has it
 RIDGE = 1.0  # a standard normal prior on coefficients of standardised features, noise of one a bag
@@ -77,11 +79,13 @@ class Maker:
     bags: Bags
     anchor: Anchor
     graph: BagGraph | None
+    largest: int
 
     @classmethod
     def of(cls, bags: Bags, graph: BagGraph | None, scaling: str, seed: int) -> Maker:
-        """Learned without labels."""
-        return cls(bags, Anchor.of(bags, scaling, seed), graph)
+        """Learned without labels; of many instances, so many a bag that they can be compared in pairs."""
+        largest = largest_bag(bags.sizes)
+        return cls(bags, Anchor.of(thinned(bags, largest), scaling, seed), graph, largest)
 
     def tables(self, bags: Bags | None = None, links: Any = None) -> Tables:
         """Of these bags or, without, of those it was made of."""
@@ -109,7 +113,40 @@ class Maker:
         )
 
     def _rows(self, bags: Bags) -> Rows:
-        return self.anchor.view.rows.others(bags)
+        return self.anchor.view.rows.others(thinned(bags, self.largest))
+
+
+def largest_bag(sizes: Any, *, total: int = MOST_INSTANCES) -> int:
+    """The most instances a bag may keep so that all bags keep at most ``total``, or ten each.
+
+    >>> largest_bag(np.array([5, 50, 500]), total=105), largest_bag(np.array([5, 5]), total=105)
+    (50, 5)
+    """
+    low, high = 0, int(sizes.max())
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if np.minimum(sizes, middle).sum() <= total else (low, middle - 1)
+    return max(low, min(FEWEST_KEPT, int(sizes.max())))
+
+
+def thinned(bags: Bags, largest: int) -> Bags:
+    """Bags of at most so many instances: of a larger one, every so many-th in the order of the values.
+
+    >>> thinned(Bags(np.arange(6.0)[::-1, None], [0, 1, 6]), 3).instances.ravel().tolist()
+    [5.0, 0.0, 2.0, 4.0]
+    """
+    if int(bags.sizes.max()) <= largest:
+        return bags
+    kept = []
+    for start, stop in pairwise(bags.offsets):
+        rows = np.arange(start, stop)
+        if stop - start > largest:
+            block = bags.instances[start:stop]
+            order = np.lexsort(np.asarray(block.toarray() if bags.is_sparse else block).T[::-1])
+            rows = rows[order[np.round(np.linspace(0, stop - start - 1, largest)).astype(np.int64)]]
+        kept.append(rows)
+    offsets = np.concatenate([[0], np.cumsum([len(rows) for rows in kept])])
+    return Bags(bags.instances[np.concatenate(kept)], offsets, ids=bags.ids)
 
 
 class AbstractScorer(ABC):
