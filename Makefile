@@ -30,6 +30,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/reading.py
 
 docs: $(VENV)/.docs
+	@rm -rf docs/api
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
 

@@ -33,7 +33,11 @@ numpydoc_show_class_members = False  # the template of a class lists them alread
 # link: the inventories of other libraries would have to come over the network.
 nitpicky = True
 nitpick_ignore = [("py:mod", "baggraph.data.readers")]  # a room; its names are on the page of the reference
-nitpick_ignore_regex = [(r"py:.*", r"(?!baggraph\.).*")]
+nitpick_ignore_regex = [
+    (r"py:.*", r"(?!baggraph\.).*"),
+    (r"py:.*", r".*\._\w+(\..*)?"),  # what is ours may stand in a signature
+    (r"py:.*", r".*\.[A-Z]"),  # type variables
+]
 
 
 def close_blocks_tightly(app: Any, page: str, source: list[str]) -> None:  # noqa: ARG001
@@ -42,8 +46,9 @@ def close_blocks_tightly(app: Any, page: str, source: list[str]) -> None:  # noq
 
 
 def skip_field_aliases(app: Any, what: str, name: str, value: Any, skip: bool, options: Any) -> bool:  # noqa: ARG001
-    """Leave out what a named tuple says of its fields: "Alias for field number 0"."""
-    return skip or type(value).__name__ == "_tuplegetter"
+    """Leave out what a named tuple says of its fields ("Alias for field number 0"), and scikit-learn's routing."""
+    routing = name == "get_metadata_routing" or (name.startswith("set_") and name.endswith("_request"))
+    return skip or routing or type(value).__name__ == "_tuplegetter"
 
 
 def write_factories(app: Any, *about: Any) -> tuple[str, str | None] | None:  # noqa: ARG001

@@ -73,7 +73,7 @@ class OneNumberClassifier(BagClassifier):
 
 
 class OneNumberRegressor(BagRegressor):
-    """Least squares on the logarithm of ``1 + `` the size of a bag, or of the largest norm of its instances.
+    """Least squares on the logarithm of one more than the size of a bag, or of the largest norm of its instances.
 
     Parameters
     ----------

@@ -30,7 +30,9 @@ SAME = 1e-3  # embeddings of the same instances, as a share of their largest ent
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation:
-    """Why a model says what it says of one bag: ``score = bias + neighbors["contribution"].sum()``.
+    """Why a model says what it says of one bag.
+
+    The parts are whole: ``score = bias + neighbors["contribution"].sum()``.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ def audit(
         columns ``metric``, ``mean`` and, if there are several, ``dataset``, or a
         :class:`~baggraph.data.results.ResultTable`.
     beside
-        Other sets by name, which may share bags with this one.  Default: for a set of :mod:`baggraph.datasets`, those
+        Other sets by name, which may share bags with this one.  Default: for a set of ``baggraph.datasets``, those
         of the same origin that are at hand.
     random_state
         Seed of shuffled labels and of folds, where bags have no splits.

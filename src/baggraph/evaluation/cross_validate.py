@@ -56,7 +56,7 @@ def cross_validate(
     splits : (R, B) integers or a name, optional
         As in ``bags.splits``; a name is that of published ones.
     metrics
-        Names of :data:`~baggraph.evaluation.metrics.METRICS`; default, all of the task.
+        Names of ``baggraph.evaluation.metrics.METRICS``; default, all of the task.
     setting
         ``"transductive"``: instances of tested bags may be seen in training, as by kernels, scalers and graphs; their
         labels never.  ``"inductive"``: nothing of tested bags is.

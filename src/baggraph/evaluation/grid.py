@@ -29,7 +29,7 @@ class Grid:
     Parameters
     ----------
     estimator
-        Any method that :func:`~baggraph.evaluation.cross_validate.cross_validate` takes.
+        Any method that :func:`~baggraph.cross_validate` takes.
     parameters
         Values to try, by name of the parameter; or a sequence of such mappings, one after the other, where values of
         one parameter belong to some values of another.

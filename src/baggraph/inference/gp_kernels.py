@@ -91,7 +91,7 @@ class Constant(AbstractKernel):
 
 @dataclass(frozen=True)
 class Linear(AbstractKernel):
-    """``v x . x'``, the covariance of a linear function with independent normal coefficients.
+    """``v x x'``, the covariance of a linear function with independent normal coefficients.
 
     >>> Linear().value(np.array([[6.0]]), np.array([0.5])).tolist()
     [[3.0]]

@@ -17,6 +17,8 @@ from baggraph.nn.network import Network
 
 DRAW_SALT = 0x5EED  # draws must not repeat the masks of training, whose keys come from the same seeds
 
+__all__ = ["Draws"]
+
 
 @dataclass(frozen=True, eq=False)
 class Draws:

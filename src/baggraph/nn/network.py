@@ -25,7 +25,7 @@ class Network(nn.Module):
     """Bags in, outputs and embeddings out: ``head(encoder(instances, offsets), graph)``.
 
     ``encoder`` is any module that maps (instances (N, d), offsets (B + 1)) to (B, h), ``head`` any that maps that and a
-    :class:`~baggraph.nn.Propagation` or None to (levels, B, C).  Dropout layers of torch inside the encoder are
+    :class:`~baggraph.nn.gcn.Propagation` or None to (levels, B, C).  Dropout layers of torch inside the encoder are
     exchanged for our own, whose masks depend on the seed of a member alone.
     """
 

@@ -84,7 +84,7 @@ class Atlas:
     ) -> Atlas:
         """Bags with what a model believes of them; without a model, the graph that the bags carry.
 
-        ``explanations`` maps ids of some bags to what :meth:`~baggraph.BagGraphClassifier.explain` gave.
+        ``explanations`` maps ids of some bags to what ``model.explain`` gave.
 
         >>> from baggraph import datasets
         >>> atlas = Atlas.of(datasets.load("digits-bags", n_bags=20))

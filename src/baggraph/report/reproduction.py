@@ -38,7 +38,7 @@ class Section:
     summary
         The table in a line.
     cells, claims
-        As :mod:`baggraph.experiments.verdict` gives them.
+        As ``baggraph.experiments.verdict`` gives them.
     headline
         Metrics that are laid out as tables.
     deviations
@@ -46,7 +46,7 @@ class Section:
     figures
         By the text that stands below them.
     stars
-        As :mod:`baggraph.experiments.verdict` gives them.
+        As ``baggraph.experiments.verdict`` gives them.
     """
 
     name: str
