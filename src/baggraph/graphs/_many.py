@@ -74,4 +74,6 @@ def fit_stack(
     numbers = (problem.theta, solution.gap, solution.relative_gap, solution.kkt, solution.converged)
     theta_, gap, relative_gap, kkt, converged = (a.cpu().numpy() for a in numbers)
     dual = solution.potential.view(len(stack), -1).cpu().numpy()
-    return GraphStack(weights(problem, solution.potential), dual, theta_, gap, relative_gap, kkt, converged)
+    return GraphStack(
+        weights(problem, solution.potential, solution.fine), dual, theta_, gap, relative_gap, kkt, converged
+    )

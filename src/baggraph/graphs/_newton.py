@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 
 from baggraph.graphs._candidates import Candidates
+from baggraph.graphs._fine import slack, two_sum
 from baggraph.graphs._gap import measure, relative
 from baggraph.graphs._rows import Pass, Rows, build
 
 MAX_STEPS = 200
+MAX_BASES = 10
 MAX_CG = 400
 ARMIJO = 1e-4
 ROUNDING = 1e-15
 MAX_HALVINGS = 40
+
+Progress = Callable[[str, float], None]
 
 
 def newton(
@@ -22,29 +27,76 @@ def newton(
     costs: torch.Tensor,
     start: torch.Tensor,
     tol: float,
-    progress: Callable[[str, float], None] | None = None,
-) -> tuple[torch.Tensor, int]:
-    """Minimise F(l) = -D(l) from ``start`` until the gap is at most ``tol`` times |P|; float64 throughout.
+    progress: Progress | None = None,
+) -> tuple[torch.Tensor, torch.Tensor, int]:
+    """Minimise F(l) = -D(l) from ``start`` until the gap is at most ``tol`` times |P|: potentials, their rest, steps.
 
     The Hessian at l is diag(1/l^2) + 1/2 (D_A + A), A the 0/1 matrix of active pairs: diagonally dominant.
+    Steps move offsets from a base, and costs are those left over the base; where rounding ends them, the base follows.
     """
-    rows = build(candidates, costs)
-    potential = start.clone()
-    found = rows.gather(potential).evaluate(1)
-    for step in range(MAX_STEPS):
+    base, offset = start, torch.zeros_like(start)
+    done, before = 0, torch.inf
+    for _ in range(MAX_BASES):
+        base, offset = two_sum(base, offset)
+        shifted = _Shifted.at(candidates, costs, base)
+        joined = shifted.joined(offset)
+        moved = not torch.equal(joined, offset)
+        offset, distance, steps = _descend(shifted, joined, tol, MAX_STEPS - done, progress)
+        done += steps
+        if distance <= tol or done >= MAX_STEPS or not (moved or distance < 0.5 * before):
+            break
+        before = distance
+    return *two_sum(base, offset), done
+
+
+@dataclass(frozen=True)
+class _Shifted:
+    """The problem for offsets from base potentials: costs (E) are c_ij - base_i - base_j."""
+
+    candidates: Candidates
+    base: torch.Tensor
+    costs: torch.Tensor
+    rows: Rows
+
+    @classmethod
+    def at(cls, candidates: Candidates, costs: torch.Tensor, base: torch.Tensor) -> _Shifted:
+        left = -slack(base, torch.zeros_like(base), candidates.rows(), candidates.columns, costs)
+        return cls(candidates, base, left, build(candidates, left))
+
+    def joined(self, offset: torch.Tensor) -> torch.Tensor:
+        """Offsets under which nodes without an active pair, whose gap is infinite, have one with their nearest."""
+        terms = offset[self.candidates.columns] - self.costs
+        nearest = torch.segment_reduce(terms, "max", lengths=self.candidates.counts, unsafe=True)
+        return torch.where(offset + nearest > 0, offset, 2 / (self.base - nearest) - nearest)
+
+    def evaluate(self, offset: torch.Tensor) -> Pass:
+        """What a pass finds at these offsets."""
+        return self.rows.gather(offset).evaluate(1)
+
+
+def _descend(
+    shifted: _Shifted, offset: torch.Tensor, tol: float, max_steps: int, progress: Progress | None
+) -> tuple[torch.Tensor, float, int]:
+    """Newton steps until the relative gap is ``tol`` or rounding hides any descent: offsets, that gap, steps."""
+    found = shifted.evaluate(offset)
+    for step in range(max_steps + 1):
+        potential = shifted.base + offset
         gap, objective, _ = measure(found, potential, 1)
         distance = float(relative(gap, objective, len(potential)))
         if progress is not None:
             progress("newton", distance)
-        if distance <= tol:
-            return potential, step
+        if distance <= tol or step == max_steps:
+            break
         gradient = found.degree - 1 / potential
-        direction = _direction(candidates, costs, potential, gradient)
-        moved = _line_search(rows, potential, direction, float(torch.dot(gradient, direction)), found)
+        direction = _direction(shifted, offset, gradient)
+        moved = _line_search(shifted, offset, direction, float(torch.dot(gradient, direction)), found)
         if moved is None:
-            return potential, step  # no descent within rounding: as good as float64 gets
-        potential, found = moved
-    return potential, MAX_STEPS
+            break
+        offset, found = moved
+        if bool((found.degree <= 0).any()):
+            offset = shifted.joined(offset)
+            found = shifted.evaluate(offset)
+    return offset, distance, step
 
 
 def _objective(found: Pass, potential: torch.Tensor) -> float:
@@ -52,36 +104,36 @@ def _objective(found: Pass, potential: torch.Tensor) -> float:
 
 
 def _line_search(
-    rows: Rows, potential: torch.Tensor, direction: torch.Tensor, slope: float, found: Pass
+    shifted: _Shifted, offset: torch.Tensor, direction: torch.Tensor, slope: float, found: Pass
 ) -> tuple[torch.Tensor, Pass] | None:
     """Halve the step until F falls enough; potentials stay positive.  None where rounding hides any descent."""
+    potential = shifted.base + offset
     value = _objective(found, potential)
     falling = direction < 0
     size = 1.0
     if bool(falling.any()):
         size = min(1.0, 0.95 * float((-potential[falling] / direction[falling]).min()))
     for _ in range(MAX_HALVINGS):
-        trial = potential + size * direction
-        new = rows.gather(trial).evaluate(1)
+        trial = offset + size * direction
+        new = shifted.evaluate(trial)
         enough = value + ARMIJO * size * slope + ROUNDING * abs(value)
-        if _objective(new, trial) <= enough:
+        if _objective(new, shifted.base + trial) <= enough:
             return trial, new
         size *= 0.5
     return None
 
 
-def _direction(
-    candidates: Candidates, costs: torch.Tensor, potential: torch.Tensor, gradient: torch.Tensor
-) -> torch.Tensor:
+def _direction(shifted: _Shifted, offset: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
     """Solve H p = -gradient by conjugate gradients with the diagonal as preconditioner."""
-    rows = candidates.rows()
-    active = potential[rows] + potential[candidates.columns] > costs
-    columns = candidates.columns[active]
-    counts = torch.bincount(rows[active], minlength=len(potential))
+    rows, columns = shifted.candidates.rows(), shifted.candidates.columns
+    active = offset[rows] + offset[columns] > shifted.costs
+    columns = columns[active]
+    counts = torch.bincount(rows[active], minlength=len(offset))
+    potential = shifted.base + offset
     diagonal = 1 / potential**2 + 0.5 * counts
     p = torch.zeros_like(gradient)
     residual = -gradient
-    size = float(residual.norm())
+    size = float((potential * residual).norm())  # about the root of twice the gap
     target = min(0.1, size**0.5) * size
     z = residual / diagonal
     q, rho = z.clone(), torch.dot(residual, z)
@@ -90,7 +142,7 @@ def _direction(
         alpha = rho / torch.dot(q, image)
         p = p + alpha * q
         residual = residual - alpha * image
-        if float(residual.norm()) <= target:
+        if float((potential * residual).norm()) <= target:
             break
         z = residual / diagonal
         new = torch.dot(residual, z)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import torch
 
 from baggraph.graphs._candidates import Candidates
+from baggraph.graphs._fine import slack
 from baggraph.graphs._gap import measure, relative
 from baggraph.graphs._newton import newton
 from baggraph.graphs._rows import Pass, Rows, Sweep, build
@@ -30,9 +31,13 @@ Progress = Callable[[str, float], None]
 
 @dataclass(frozen=True)
 class Solution:
-    """Dual potentials (n,) of M graphs of equal size, and how good they are: gap and |P| of each graph."""
+    """Dual potentials (n,) of M graphs of equal size, and how good they are: gap and |P| of each graph.
+
+    ``fine`` (n,) is what float64 rounds off the potentials, None where sweeps alone solved all graphs.
+    """
 
     potential: torch.Tensor
+    fine: torch.Tensor | None
     gap: torch.Tensor
     objective: torch.Tensor
     kkt: torch.Tensor
@@ -69,16 +74,21 @@ def solve(
         n_iter += more
     gap, objective, kkt = measure(exact.gather(potential).evaluate(1), potential, n_graphs)
     n = len(potential) // n_graphs
+    fine = None
     # Rounding of float32 costs is a change of the problem, not of the gap: the gap is that of these costs.
     open_graphs = (relative(gap, objective, n) > tol).nonzero().flatten().tolist()
+    if open_graphs:
+        fine = torch.zeros_like(potential)
     for graph in open_graphs:
         inside = slice(graph * n, (graph + 1) * n)
         part, entries = _graph(candidates, inside)
-        potential[inside], steps = newton(part, costs[entries].to(torch.float64), potential[inside], tol, progress)
+        start = potential[inside]
+        potential[inside], fine[inside], steps = newton(part, costs[entries].to(torch.float64), start, tol, progress)
         n_iter += steps
-    if open_graphs:
-        gap, objective, kkt = measure(exact.gather(potential).evaluate(1), potential, n_graphs)
-    return Solution(potential, gap, objective, kkt, n_iter, relative(gap, objective, n) <= tol)
+    if fine is not None:
+        left = -slack(potential, torch.zeros_like(fine), candidates.rows(), candidates.columns, costs)
+        gap, objective, kkt = measure(build(candidates, left, order).gather(fine).evaluate(1), potential, n_graphs)
+    return Solution(potential, fine, gap, objective, kkt, n_iter, relative(gap, objective, n) <= tol)
 
 
 def _finite(rows: Rows, potential: torch.Tensor, n_graphs: int) -> bool:

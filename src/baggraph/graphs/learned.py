@@ -216,7 +216,7 @@ class LearnedGraph:
         for _ in range(MOST_ROUNDS):
             solution = solve(problem.candidates, problem.costs, start, tol=self.tol, order=order, progress=progress)
             self.n_iter_ += solution.n_iter
-            degree = float(mean_degree(problem, solution.potential)[0])
+            degree = float(mean_degree(problem, solution.potential, solution.fine)[0])
             if self.degree_match == "rule" or abs(degree - wanted) <= DEGREE_TOLERANCE:
                 break
             theta = float(problem.theta[0])
@@ -229,7 +229,7 @@ class LearnedGraph:
         return problem, solution
 
     def _describe(self, problem: Problem, solution: Solution, neighbors: Neighbors, names: Any) -> None:
-        self.graph_ = BagGraph._trusted(weights(problem, solution.potential), names)
+        self.graph_ = BagGraph._trusted(weights(problem, solution.potential, solution.fine), names)
         self.dual_ = solution.potential.cpu().numpy()
         self.theta_ = float(problem.theta[0])
         self.gap_, self.relative_gap_ = float(solution.gap[0]), float(solution.relative_gap[0])
@@ -285,12 +285,12 @@ class LearnedGraph:
         potential = self._solution.potential
         for _ in range(MOST_ROUNDS):
             solution = solve(problem.candidates, problem.costs, potential, tol=self.tol)
-            degree = float(mean_degree(problem, solution.potential)[0])
+            degree = float(mean_degree(problem, solution.potential, solution.fine)[0])
             if abs(degree - wanted) <= DEGREE_TOLERANCE:
                 break
             theta *= degree / wanted
             problem, potential = problem.with_theta(problem.theta.new_tensor([theta])), solution.potential
-        return BagGraph._trusted(weights(problem, solution.potential), self.graph_.ids)
+        return BagGraph._trusted(weights(problem, solution.potential, solution.fine), self.graph_.ids)
 
     def fit_many(
         self,
