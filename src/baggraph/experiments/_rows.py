@@ -7,6 +7,7 @@ from typing import Any
 from baggraph.data.stacked import AbstractStacked
 from baggraph.errors import ParameterError, closest
 from baggraph.estimators.printed import make
+from baggraph.estimators.process import BagProcessRegressor
 from baggraph.evaluation.metrics import Metric
 from baggraph.experiments import classical
 from baggraph.experiments._material import Material
@@ -18,7 +19,7 @@ from baggraph.graphs.shuffled import ShuffledWiring
 
 __all__ = ["estimator", "metrics_of"]
 
-ENGINES = ("make", "classical", "published", "winner")
+ENGINES = ("make", "classical", "published", "winner", "process")
 
 
 def estimator(method: Method, dataset: str, material: Material, tier: Tier, seed: int) -> Any:
@@ -33,6 +34,8 @@ def estimator(method: Method, dataset: str, material: Material, tier: Tier, seed
         made: Any = PublishedRents(**method.parameters)
     elif method.engine == "winner":
         made = Winner(make(name, **method.parameters))
+    elif method.engine == "process":
+        made = BagProcessRegressor(**method.parameters)
     else:
         made = make(name, dataset=dataset, **method.parameters)
     if isinstance(made, AbstractStacked):
@@ -47,7 +50,9 @@ def _seeded(made: Any, seed: int, tier: Tier) -> None:
 
 
 def _known(made: Any, overruling: Any) -> dict[str, Any]:
-    """What a tier overrules; draws only where the method has some."""
+    """What a tier overrules of a network; draws only where it has some."""
+    if "epochs" not in made.get_params():
+        return {}
     return {name: value for name, value in overruling.items() if name != "n_draws" or getattr(made, name, 0)}
 
 

@@ -32,7 +32,8 @@ class Method:
     role
         ``"printed"`` in the paper, a ``"control"``, ``"trivial"``, or one of ``"ours"``.
     engine
-        Who makes it: ``"make"`` (:func:`baggraph.make`), ``"classical"`` (settings chosen inside the training folds) or
+        Who makes it: ``"make"`` (:func:`baggraph.make`), ``"classical"`` (settings chosen inside the training folds),
+        ``"winner"`` (a classifier of shares above one half), ``"process"`` (a Gaussian process over bags) or
         ``"published"`` (the published code's manner).
     make, parameters
         The printed name that ``engine`` knows, by default ``name``, and what overrules its parameters.
