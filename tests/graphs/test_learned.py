@@ -183,6 +183,53 @@ def test_heavy_tails_converge(kind, local_scaling):
     assert not len(learned.graph_.isolates)
 
 
+def with_outliers(*far: float, n: int = 60, seed: int = 0) -> np.ndarray:
+    """Bags of which the first lie this many times as far from the origin."""
+    Z = np.random.default_rng(seed).normal(size=(n, 6))
+    Z[: len(far)] *= np.array(far)[:, None]
+    return Z
+
+
+@pytest.mark.parametrize("k", [1, 2, 5])
+@pytest.mark.parametrize("far", [(3e3,), (1e6,)])
+def test_weights_smaller_than_the_rounding_of_potentials_are_found(k, far):
+    Z = with_outliers(*far)
+    learned = LearnedGraph(k, ALL, precision="float64").fit(Z)
+    assert learned.dual_[0] ** 2 * np.finfo(float).eps > 1e-4  # where rounding is felt
+    assert learned.converged_
+    assert not len(learned.graph_.isolates)
+    z = pdist(Z, "sqeuclidean")
+    found = primal(pair_weights(learned.graph_), z, learned.theta_)
+    assert abs(found - dual(learned.dual_, z, learned.theta_)) <= 1.1e-4 * abs(found)
+    coarse = LearnedGraph(k, ALL).fit(Z)  # its costs are rounded, its weights are not
+    assert coarse.converged_
+    np.testing.assert_allclose(coarse.graph_.adjacency.sum(axis=1) * coarse.dual_, 1, atol=0.15)
+
+
+@pytest.mark.parametrize("far", [(30.0,), (300.0, 30.0)])
+@pytest.mark.parametrize("k", [1, 2])
+def test_far_outliers_equal_the_conic_solver(far, k):
+    check_against_conic(with_outliers(*far, n=16), k)
+
+
+def test_a_far_bag_attaches_to_its_nearest():
+    learned = LearnedGraph(1, 10, **TIGHT).fit(mixture(60))
+    new = mixture(1)[0] * np.array([[1e4], [1e7], [1e12]])
+    rows = learned.attach(new)
+    assert (np.diff(rows.indptr) > 0).all()
+    nearest = ((new[:, None] - mixture(60)[None]) ** 2).sum(axis=2).min(axis=1)
+    np.testing.assert_allclose(rows.sum(axis=1) * 2 * learned.theta_ * nearest, 1, rtol=1e-4)
+
+
+def test_an_edge_lost_to_rounding_is_told_with_its_bag():
+    names = [f"bag-{i}" for i in range(60)]
+    with pytest.warns(BagWarning, match="got inf .* no edge of 1 bags, such as 'bag-0'"):
+        learned = LearnedGraph(1, 10).fit(with_outliers(1e10), ids=names)
+    assert not learned.converged_
+    assert learned.gap_ == np.inf
+    assert learned.graph_.isolates.tolist() == ["bag-0"]
+
+
 def test_what_is_not_reached_is_told(monkeypatch):
     monkeypatch.setattr(_newton, "MAX_STEPS", 1)
     with pytest.warns(BagWarning, match=r"relative gap of 1e-10, got .* set local_scaling=True"):

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from baggraph.errors import InvalidGraphError
-from baggraph.graphs._rows import own_root
+from baggraph.graphs._rows import own_slack
 from baggraph.graphs.neighbors import Neighbors, nearest
 
 ROWS = 65_536
@@ -66,8 +66,7 @@ class OneNodeRule(AbstractRule):
             own = z[:, k].sqrt().clamp_min(float(self.scale.min()))
             z = z / (own[:, None] * self.scale[found.indices])
         terms = self.potential[found.indices] - 2 * self.theta * z
-        level = own_root(terms)
-        return _sorted_rows(0.5 * (level[:, None] + terms).clamp_min(0), found.indices, len(self.fitted))
+        return _sorted_rows(0.5 * own_slack(terms), found.indices, len(self.fitted))
 
 
 @dataclass(frozen=True, eq=False)

@@ -98,18 +98,23 @@ def _root(active: torch.Tensor, total: torch.Tensor, level: torch.Tensor, terms:
     return torch.where(total > 0, 4 / (root + total), (root - total) / (2 * active))
 
 
-def own_root(terms: torch.Tensor) -> torch.Tensor:
-    """The potential l (m,) with 1/l = 1/2 sum_j (l + a_j)_+ for rows of a (m, K), in closed form.
+def own_slack(terms: torch.Tensor) -> torch.Tensor:
+    """The slacks (l + a_j)_+ (m, K) where 1/l = 1/2 sum_j (l + a_j)_+ for rows of a, in closed form.
 
-    With a sorted falling and B_k the sum of the k largest, l is the least of (-B_k + sqrt(B_k^2 + 8 k)) / (2 k).
+    With a sorted falling and M_k the mean of the k largest, u = l + a_1 is the least of x - (M_k - a_1), where
+    x (x - M_k) = 2 / k.  No two large numbers cancel, so that rows of far outliers keep their small slacks.
 
-    >>> own_root(torch.tensor([[1.0, -50.0]], dtype=torch.float64)).tolist()
-    [1.0]
+    >>> own_slack(torch.tensor([[1.0, -50.0], [-1e12, -2e12]], dtype=torch.float64)).tolist()
+    [[2.0, 0.0], [2e-12, 0.0]]
     """
-    total = terms.sort(dim=1, descending=True).values.cumsum(dim=1)
+    best = terms.amax(dim=1, keepdim=True)
+    behind = terms - best
     k = torch.arange(1, terms.shape[1] + 1, dtype=terms.dtype, device=terms.device)
-    root = torch.sqrt(total * total + 8 * k)
-    return torch.where(total > 0, 4 / (root + total), (root - total) / (2 * k)).amin(dim=1)
+    fall = behind.sort(dim=1, descending=True).values.cumsum(dim=1) / k
+    mean = best + fall
+    root = torch.hypot(mean, torch.sqrt(8 / k).expand_as(mean))
+    mean_slack = torch.where(mean > 0, (root + mean) / 2, 4 / (k * (root - mean)))
+    return ((mean_slack - fall).amin(dim=1, keepdim=True) + behind).clamp_min(0)
 
 
 def build(

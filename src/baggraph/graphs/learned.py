@@ -246,9 +246,16 @@ class LearnedGraph:
         remedy = "raise tol" if self.local_scaling else "set local_scaling=True, which tames far outliers, or raise tol"
         text = (
             f"learned graph: expected a relative gap of {self.tol:g}, got {self.relative_gap_:.2g} after "
-            f"{self.n_iter_} iterations; {remedy}"
+            f"{self.n_iter_} iterations{self._lost()}; {remedy}"
         )
         warnings.warn(text, NotConvergedWarning, stacklevel=4)
+
+    def _lost(self) -> str:
+        """Bags that an optimal graph would have joined to others: their weights are beyond the digits of float64."""
+        lost = self.graph_.isolates
+        if not len(lost):
+            return ""
+        return f", and no edge of {len(lost)} bags, such as {lost[0]!r}: so far from all others that none is resolved"
 
     # ------------------------------------------------------------------ using
 
