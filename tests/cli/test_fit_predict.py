@@ -142,6 +142,17 @@ def test_a_data_set_by_name(run):
     assert "160 bags have the id of one in the fit" in err
 
 
+def test_a_page_beside_the_model(run, tmp_path):
+    people("people.csv", 0, 20)
+    code, out, err = run("fit", "people.csv", "-o", "model", "--report", "page.html", "--json", *SHORT)
+    assert code == 0, err
+    assert json.loads(out)["report"] == "page.html"
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "What to be careful about" in page
+    assert '"instances":{"' in page
+    assert "baggraph " in page
+
+
 def test_known_edges(run):
     people("people.csv", 0, 12)
     people("new.csv", 90, 2, target=None)

@@ -16,6 +16,7 @@ from baggraph.errors import ParameterError, closest
 
 if TYPE_CHECKING:
     from baggraph.data.bags import Bags
+    from baggraph.data.results import ResultTable
 
 Progress = Callable[[str, int, int], None]
 GRAPHS = ("learned", "knn", "none", "given")
@@ -39,6 +40,7 @@ class Job:
     scores: dict[str, str] = field(default_factory=dict)
     numbers: dict[str, Any] = field(default_factory=dict)
     scored: str = "Not cross-validated."
+    table: ResultTable | None = None
 
     @property
     def bags(self) -> Bags:
@@ -85,6 +87,7 @@ class Job:
         tell = lambda phase, done, total: progress(f"scores: {phase}", done, total)  # noqa: E731
         methods = {"bag graph": self.model.set_params(verbose=tell), "constant": constant}
         table = cross_validate(methods, self.bags, folds=folds, repeats=1, random_state=self.model.random_state)
+        self.table = table
         self.scored = (
             f"Mean and standard deviation over {folds} random folds, beside a constant prediction. Instances of the "
             "tested bags took part in training, their labels did not; nothing was chosen on them."
@@ -113,6 +116,15 @@ class Job:
         if self.bags.y.ndim == 1:
             frame.insert(0, "label", self.bags.y)
         frame.to_parquet(output / "posterior.parquet")
+
+    def page(self, path: Path, *, command: str) -> Path:
+        """The page of the fit: audit, scores, graph, what is believed of every bag, and why."""
+        from baggraph.evaluation.audit import audit
+        from baggraph.report.content import Content
+        from baggraph.report.html import write_page
+
+        content = Content.of(self.bags, model=self.model, audit=audit(self.bags), commands=[command])
+        return write_page(content, self.table, path)
 
 
 def prepare(

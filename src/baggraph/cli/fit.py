@@ -61,6 +61,7 @@ def fit(
         float, typer.Option(help="Share of labelled bags held out to calibrate, for sets and intervals.")
     ] = 0.0,
     folds: Annotated[int, typer.Option(help="Folds of the cross-validation that the card quotes; 0: none.")] = 5,
+    report: Annotated[Path | None, typer.Option(help="Page to write: audit, scores, graph, every bag.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     random_state: Annotated[int, typer.Option("--random-state", help="Seed.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace the model that is there.")] = False,
@@ -94,8 +95,12 @@ def fit(
         with work_progress(quiet=quiet) as progress:
             job.score(progress)
             job.fit(progress)
-        job.write(output, overwrite=force, command="baggraph " + shlex.join(sys.argv[1:]))
-    facts = {"model": str(output), "seconds": round(time.perf_counter() - started, 1)}
+        command = "baggraph " + shlex.join(sys.argv[1:])
+        job.write(output, overwrite=force, command=command)
+        if report is not None:
+            job.page(report, command=command)
+    facts: dict[str, Any] = {"model": str(output), "seconds": round(time.perf_counter() - started, 1)}
+    facts |= {} if report is None else {"report": str(report)}
     return _end(job, facts, as_json, "wrote {model} in {seconds} s; its card is {model}/card.md", quiet=quiet)
 
 
