@@ -40,6 +40,7 @@ rows, and controls: base models averaged over as many draws as the Bayesian rows
 A claim *holds* where the corrected t-test (Nadeau & Bengio 2003), which knows that splits share training bags, finds a
 gain at 5 %; *by the paper's test alone* where only Wilcoxon's test does, which takes splits for independent.  Numbers
 were computed on the machine named below each table; {gpu}
+What has fewer repeats is the mean of the first of them; claims are tested on the splits that both rows have.
 """
 CPU_ONLY = """there was no GPU, so that rows of
 networks have fewer repeats than planned (the number stands in brackets), and some have none."""

@@ -95,11 +95,7 @@ def _lines(section: Section, folder: Path) -> list[str]:
     lines = [f"## {_heading(section)}", ""]
     if section.cells["ours"].isna().all():
         lines += ["Nothing of this table has been run.", ""]
-    for metric in section.headline:
-        part = section.cells[section.cells["metric"] == metric]
-        if part["ours"].notna().any():
-            shown = f"{METRICS.get(metric, metric)}: ours ± standard deviation over repeats or splits"
-            lines += [shown + (" / printed" if part["printed"].notna().any() else ""), "", markdown(grid(part)), ""]
+    lines += _grids(section)
     lines += [*_verdicts(section.cells), *_claims(section.claims), *_stars(section.stars)]
     for number, (caption, figure) in enumerate(section.figures.items(), 1):
         name = f"{section.name}-{number}"
@@ -109,6 +105,22 @@ def _lines(section: Section, folder: Path) -> list[str]:
     if section.deviations:
         lines += ["What is done otherwise than the paper says:", "", *(f"- {text}" for text in section.deviations), ""]
     return [*lines, *_effort(section.cells)]
+
+
+def _grids(section: Section) -> list[str]:
+    """A table a metric; of a single set one table, a column a metric."""
+    shown = section.cells[section.cells["metric"].isin(section.headline)]
+    parts = {METRICS.get(metric, metric): shown[shown["metric"] == metric] for metric in section.headline}
+    across = "dataset"
+    if shown["dataset"].nunique() == 1:
+        across, parts = "metric", {", ".join(parts): shown.assign(metric=shown["metric"].replace(METRICS))}
+    lines = []
+    for title, part in parts.items():
+        if part["ours"].notna().any():
+            told = f"{title}: ours ± standard deviation over repeats or splits"
+            told += " / printed" if part["printed"].notna().any() else ""
+            lines += [told, "", markdown(grid(part, across)), ""]
+    return lines
 
 
 def _verdicts(cells: pd.DataFrame) -> list[str]:
