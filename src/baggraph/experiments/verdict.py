@@ -193,7 +193,8 @@ def stars(recipe: Recipe, table: ResultTable) -> pd.DataFrame:
     """
     frame = table.frame()
     rows = []
-    for metric, dataset in itertools.product(recipe.expected or recipe.metrics, recipe.datasets):
+    directed = [name for name in recipe.expected or recipe.metrics if SCORES[name].larger_is_better is not None]
+    for metric, dataset in itertools.product(directed, recipe.datasets):
         for base, *rivals in recipe.families:
             for name, rival in zip(rivals, reversed(rivals), strict=True):
                 pairs = [
