@@ -13,7 +13,10 @@ from baggraph.graphs._gap import measure, relative
 from baggraph.graphs._rows import Pass, Rows, build
 
 MAX_STEPS = 200
-MAX_BASES = 10
+LOOSE = 30.0  # potential l from which the 1 / l^2 that holds a node is little beside the 1/2 of every pair
+MAX_LOOSE = 300
+MAX_BASES = 20
+BLUR = 1e-3  # share of a node's degree 1 / l that rounding of offsets may take
 MAX_CG = 400
 ARMIJO = 1e-4
 ROUNDING = 1e-15
@@ -35,7 +38,7 @@ def newton(
     Steps move offsets from a base, and costs are those left over the base; where rounding ends them, the base follows.
     """
     base, offset = start, torch.zeros_like(start)
-    done, before = 0, torch.inf
+    done = 0
     for _ in range(MAX_BASES):
         base, offset = two_sum(base, offset)
         shifted = _Shifted.at(candidates, costs, base)
@@ -43,9 +46,8 @@ def newton(
         moved = not torch.equal(joined, offset)
         offset, distance, steps = _descend(shifted, joined, tol, MAX_STEPS - done, progress)
         done += steps
-        if distance <= tol or done >= MAX_STEPS or not (moved or distance < 0.5 * before):
+        if distance <= tol or done >= MAX_STEPS or not (moved or steps):
             break
-        before = distance
     return *two_sum(base, offset), done
 
 
@@ -77,7 +79,7 @@ class _Shifted:
 def _descend(
     shifted: _Shifted, offset: torch.Tensor, tol: float, max_steps: int, progress: Progress | None
 ) -> tuple[torch.Tensor, float, int]:
-    """Newton steps until the relative gap is ``tol`` or rounding hides any descent: offsets, that gap, steps."""
+    """Newton steps until the relative gap is ``tol`` or rounding is felt: offsets, that gap, steps."""
     found = shifted.evaluate(offset)
     for step in range(max_steps + 1):
         potential = shifted.base + offset
@@ -85,7 +87,8 @@ def _descend(
         distance = float(relative(gap, objective, len(potential)))
         if progress is not None:
             progress("newton", distance)
-        if distance <= tol or step == max_steps:
+        felt = (ROUNDING * offset.abs() * potential > BLUR) & (offset.abs() > ROUNDING * potential)
+        if distance <= tol or step == max_steps or bool(felt.any()):
             break
         gradient = found.degree - 1 / potential
         direction = _direction(shifted, offset, gradient)
@@ -124,7 +127,7 @@ def _line_search(
 
 
 def _direction(shifted: _Shifted, offset: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
-    """Solve H p = -gradient by conjugate gradients with the diagonal as preconditioner."""
+    """Solve H p = -gradient by conjugate gradients with the diagonal as preconditioner, loosely held nodes together."""
     rows, columns = shifted.candidates.rows(), shifted.candidates.columns
     active = offset[rows] + offset[columns] > shifted.costs
     columns = columns[active]
@@ -135,7 +138,8 @@ def _direction(shifted: _Shifted, offset: torch.Tensor, gradient: torch.Tensor) 
     residual = -gradient
     size = float((potential * residual).norm())  # about the root of twice the gap
     target = min(0.1, size**0.5) * size
-    z = residual / diagonal
+    precondition = _preconditioner(rows[active], columns, potential, diagonal)
+    z = precondition(residual)
     q, rho = z.clone(), torch.dot(residual, z)
     for _ in range(MAX_CG):
         image = diagonal * q + 0.5 * torch.segment_reduce(q[columns], "sum", lengths=counts, unsafe=True)
@@ -144,7 +148,37 @@ def _direction(shifted: _Shifted, offset: torch.Tensor, gradient: torch.Tensor) 
         residual = residual - alpha * image
         if float((potential * residual).norm()) <= target:
             break
-        z = residual / diagonal
+        z = precondition(residual)
         new = torch.dot(residual, z)
         q, rho = z + (new / rho) * q, new
     return p
+
+
+def _preconditioner(
+    rows: torch.Tensor, columns: torch.Tensor, potential: torch.Tensor, diagonal: torch.Tensor
+) -> Callable[[torch.Tensor], torch.Tensor]:
+    """The inverse of H's diagonal, and of H itself over far outliers.
+
+    Outliers with pairs only among themselves move up and down in turn almost for free, which steps of conjugate
+    gradients do not find.  Over them diag(l) H diag(l) = R'R, R from a QR of one row a node and one a pair.
+    """
+    nodes = torch.topk(potential, min(MAX_LOOSE, len(potential))).indices
+    nodes = nodes[potential[nodes] > LOOSE]
+    if not len(nodes):
+        return lambda residual: residual / diagonal
+    place = torch.full_like(potential, -1, dtype=torch.int64)
+    place[nodes] = torch.arange(len(nodes), device=nodes.device)
+    first, second = place[rows], place[columns]
+    outward = torch.bincount(first[(first >= 0) & (second < 0)], minlength=len(nodes))
+    inner = (first >= 0) & (first < second)
+    unit, scale = torch.eye(len(nodes)).to(potential), potential[nodes]
+    pairs = (unit[first[inner]] + unit[second[inner]]) * scale * 0.5**0.5
+    root = torch.linalg.qr(torch.cat([unit, torch.diag(scale * (outward / 2).sqrt()), pairs]), mode="r").R
+
+    def solve(residual: torch.Tensor) -> torch.Tensor:
+        image = residual / diagonal
+        right = torch.linalg.solve_triangular(root.T, (scale * residual[nodes])[:, None], upper=False)
+        image[nodes] = scale * torch.linalg.solve_triangular(root, right, upper=True)[:, 0]
+        return image
+
+    return solve
