@@ -74,21 +74,21 @@ def solve(
         n_iter += more
     gap, objective, kkt = measure(exact.gather(potential).evaluate(1), potential, n_graphs)
     n = len(potential) // n_graphs
-    fine = None
     # Rounding of float32 costs is a change of the problem, not of the gap: the gap is that of these costs.
     open_graphs = (relative(gap, objective, n) > tol).nonzero().flatten().tolist()
-    if open_graphs:
-        fine = torch.zeros_like(potential)
+    fine = torch.zeros_like(potential)
     for graph in open_graphs:
         inside = slice(graph * n, (graph + 1) * n)
         part, entries = _graph(candidates, inside)
         start = potential[inside]
         potential[inside], fine[inside], steps = newton(part, costs[entries].to(torch.float64), start, tol, progress)
         n_iter += steps
-    if fine is not None:
+    if open_graphs:
         left = -slack(potential, torch.zeros_like(fine), candidates.rows(), candidates.columns, costs)
         gap, objective, kkt = measure(build(candidates, left, order).gather(fine).evaluate(1), potential, n_graphs)
-    return Solution(potential, fine, gap, objective, kkt, n_iter, relative(gap, objective, n) <= tol)
+    return Solution(
+        potential, fine if open_graphs else None, gap, objective, kkt, n_iter, relative(gap, objective, n) <= tol
+    )
 
 
 def _finite(rows: Rows, potential: torch.Tensor, n_graphs: int) -> bool:
