@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 
 from baggraph import datasets
 from baggraph.data.results import ResultTable
@@ -50,13 +51,17 @@ BENCHMARK_NETWORKS = ("rFF+pool", "rFF+pool, 50 draws", "rFF+pool-GCN", "B-rFF+p
 
 
 def write(path: Path, chosen: Sequence[Recipe], folder: Path, tier: str) -> Path:
-    """Write the page of these recipes, with its figures and tables."""
+    """Write the page of these recipes, with its figures, its tables, and all rows behind them."""
     sections = [_section(recipe, results_folder(folder, tier, recipe)) for recipe in chosen]
     on_gpu = any(
         not device.casefold().startswith("cpu") for section in sections for device in section.cells["device"] if device
     )
     intro = INTRO.format(tier=tier, gpu="rows of networks on a GPU." if on_gpu else CPU_ONLY)
-    return write_page(path, sections, intro, _supplement())
+    written = write_page(path, sections, intro, _supplement())
+    for recipe in chosen:
+        rows = ResultTable.read(results_folder(folder, tier, recipe)).rows
+        pq.write_table(rows, path.with_suffix("") / f"{recipe.name}-rows.parquet", compression="zstd")
+    return written
 
 
 def _section(recipe: Recipe, folder: Path) -> Section:
