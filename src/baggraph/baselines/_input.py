@@ -54,10 +54,17 @@ def _is_even(rows: Sequence[Any]) -> bool:
 def with_labels(X: Any, y: Any, stage: str) -> Bags:
     """Bags whose ``y`` is the one given or, without one, their own; at least one bag is labelled."""
     bags = as_bags(X, stage)
-    bags = bags if y is None else bags.replace(y=y)
+    if y is not None:
+        y = y if hasattr(y, "__len__") else np.asarray(y)
+        if getattr(y, "ndim", 1) == 1 and len(y) != len(bags):
+            got = f"{len(y)} labels for {len(bags)} bags"
+            raise InvalidBagsError(stage, expected="a label a bag", got=got, remedy="pass inconsistent lengths no more")
+        bags = bags.replace(y=y)
+    if bags.y is None:
+        remedy = "pass y, or bags with y (it requires y to be passed, but the target y is None)"
+        raise InvalidBagsError(stage, expected="labelled bags", got="none", remedy=remedy)
     if not bags.labelled.any():
-        got = "none" if bags.y is None else "only missing labels"
-        raise InvalidBagsError(stage, expected="labelled bags", got=got, remedy="pass y, or bags with y")
+        raise InvalidBagsError(stage, expected="labelled bags", got="missing labels only", remedy="label some")
     return bags
 
 

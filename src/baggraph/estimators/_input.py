@@ -7,11 +7,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils.validation import validate_data
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d, validate_data
 
-from baggraph.baselines._input import as_bags
+from baggraph.baselines._input import as_bags, class_codes, with_labels
 from baggraph.data.bags import Bags
 from baggraph.errors import InvalidBagsError
+
+__all__ = ["bags_of", "codes_of", "weights_of", "with_labels"]
 
 FEWEST_BAGS = 2
 
@@ -51,20 +54,15 @@ def _is_table(X: Any) -> bool:
     return sp.issparse(X) or np.asarray(X).ndim != 3
 
 
-def with_labels(bags: Bags, y: Any, stage: str) -> Bags:
-    """Bags whose labels are the given ones or, without, their own."""
-    if y is not None:
-        y = y if hasattr(y, "__len__") else np.asarray(y)
-        if getattr(y, "ndim", 1) == 1 and len(y) != len(bags):
-            got = f"{len(y)} labels for {len(bags)} bags"
-            raise InvalidBagsError(stage, expected="a label a bag", got=got, remedy="pass inconsistent lengths no more")
-        bags = bags.replace(y=y)
-    if bags.y is None:
-        got = "no labels: it requires y to be passed, but the target y is None"
-        raise InvalidBagsError(stage, expected="labels", got=got, remedy="pass y, or bags with y")
-    if not bags.labelled.any():
-        raise InvalidBagsError(stage, expected="labelled bags", got="missing labels only", remedy="label some")
-    return bags
+def codes_of(bags: Bags, stage: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Sorted classes, and the position among them of the label of every labelled bag."""
+    known = bags.y[bags.labelled]
+    if known.ndim == 2 and known.shape[1] == 1:
+        known = column_or_1d(known, warn=True)
+    check_classification_targets(known if known.dtype.kind != "O" else known.astype(str))
+    classes, codes = class_codes(known, stage)
+    # Whole numbers that became floats beside missing labels.
+    return classes.astype(np.int64) if classes.dtype.kind == "f" else classes, codes
 
 
 def weights_of(sample_weight: Any, count: int, stage: str) -> NDArray[np.float64]:

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
-from baggraph.baselines._input import class_codes
 from baggraph.data.bags import Bags
 from baggraph.data.posterior import Posterior
 from baggraph.estimators._base import Array, BagGraphEstimator
 from baggraph.estimators._building import wrong
+from baggraph.estimators._input import codes_of
 from baggraph.inference.calibration import fit_temperature, temper
 from baggraph.inference.sampling import Draws
 from baggraph.nn.losses import AbstractLoss, BinaryCrossEntropy, CrossEntropy
@@ -40,9 +39,9 @@ class BagGraphClassifier(ClassifierMixin, BagGraphEstimator):
     hidden, dropout
         Widths of hidden layers of the head, and the share dropped of the inputs of its layers.
     head
-        ``"gcn"``, which averages over neighbours; ``"linear"``: the base model, without a graph; or ``"gp"``: a Gaussian
-        process over places, graph, means of instances and the base model's embedding.  ``shares_`` then says how much
-        each part carries.
+        ``"gcn"``, which averages over neighbours; ``"linear"``: the base model, without a graph; or ``"gp"``: a
+        Gaussian process over places, graph, means of instances and the base model's embedding.  ``shares_`` then says
+        how much each part carries.
     graph
         ``"learned"``, ``"knn"``, ``"given"`` (that of the bags), a BagGraph, a LearnedGraph with settings of your own,
         or None.
@@ -125,16 +124,9 @@ class BagGraphClassifier(ClassifierMixin, BagGraphEstimator):
     # ------------------------------------------------------------------ targets
 
     def _read_targets(self, bags: Bags) -> Array:
-        labelled = bags.labelled
-        known = bags.y[labelled]
-        if known.ndim == 2 and known.shape[1] == 1:
-            known = column_or_1d(known, warn=True)
-        check_classification_targets(known if known.dtype.kind != "O" else known.astype(str))
-        self.classes_, codes = class_codes(known, type(self).__name__)
-        if self.classes_.dtype.kind == "f":  # whole numbers that became floats beside missing labels
-            self.classes_ = self.classes_.astype(np.int64)
+        self.classes_, codes = codes_of(bags, type(self).__name__)
         targets = np.full(len(bags), np.nan)
-        targets[labelled] = codes
+        targets[bags.labelled] = codes
         return targets
 
     def _loss(self, _targets: Array) -> AbstractLoss:

@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
-from baggraph.baselines._input import class_codes, real_targets
+from baggraph.baselines._input import real_targets
 from baggraph.data.bags import Bags
 from baggraph.data.posterior import Posterior
 from baggraph.data.stacked import AbstractStacked
-from baggraph.estimators._input import bags_of, with_labels
+from baggraph.estimators._input import bags_of, codes_of, with_labels
 from baggraph.estimators._known import known_links, only_visible, read_graph
 from baggraph.estimators._savable import Savable
 from baggraph.inference.gp_bags import Description, Settings, describe
@@ -287,16 +286,9 @@ class BagProcessClassifier(ClassifierMixin, _BagProcess):
         return self.predict_posterior(X).mean
 
     def _read(self, bags: Bags) -> NDArray[np.int64]:
-        labelled = bags.labelled
-        known = bags.y[labelled]
-        if known.ndim == 2 and known.shape[1] == 1:
-            known = column_or_1d(known, warn=True)
-        check_classification_targets(known if known.dtype.kind != "O" else known.astype(str))
-        self.classes_, codes = class_codes(known, type(self).__name__)
-        if self.classes_.dtype.kind == "f":  # whole numbers that became floats beside missing labels
-            self.classes_ = self.classes_.astype(np.int64)
+        self.classes_, codes = codes_of(bags, type(self).__name__)
         found = np.zeros(len(bags), dtype=np.int64)
-        found[labelled] = codes
+        found[bags.labelled] = codes
         return found
 
     def _fit_visible(self, descriptions: Sequence[Description], targets: Any, visible: Any) -> FittedClasses:
