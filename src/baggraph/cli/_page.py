@@ -126,10 +126,12 @@ def _of_text(recipe: Recipe, found: pd.DataFrame, _: pd.DataFrame) -> dict[str, 
 def _of_election(recipe: Recipe, _: pd.DataFrame, predictions: pd.DataFrame) -> dict[str, Figure]:
     figures: dict[str, Figure] = {}
     for dataset in recipe.datasets:
+        mine = predictions[predictions["dataset"] == dataset]
+        if not len(mine):
+            continue
         bags = datasets.load(dataset)
         west, north = np.asarray(bags.coords).T
         mainland = (west > -130) & (north > 23) & (north < 50)
-        mine = predictions[predictions["dataset"] == dataset]
         drawn = paper.prediction_map(bags, mine, ON_MAP, label="Republican share", center=0.5, inside=mainland)
         if drawn:
             figures[f"Truth and predictions from {dataset}, first split; {PALE}"] = drawn
