@@ -13,7 +13,7 @@ from torch import Tensor
 def two_sum(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
     """The rounded sum and what rounding lost (Knuth, The art of computer programming, 4.2.2).
 
-    >>> [float(part) for part in two_sum(torch.tensor(1e16).double(), torch.tensor(1.0).double())]
+    >>> [float(part) for part in two_sum(*torch.tensor([1e16, 1.0], dtype=torch.float64))]
     [1e+16, 1.0]
     """
     total = a + b
