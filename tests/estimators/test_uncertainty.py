@@ -115,7 +115,8 @@ def test_sets_and_intervals_cover_what_they_promise(graph):
     classes = bags.replace(y=(bags.y > 0.5).astype(int))
     for split in range(60):
         seen = label_mask(classes.y, labelled=0.6, random_state=split)
-        later = ~seen & (np.random.default_rng(split).random(600) < 0.5)  # joins after the fit
+        apart = np.random.default_rng([split, 1])  # not the stream that chose the labels
+        later = ~seen & (apart.random(600) < 0.5)  # joins after the fit
         rest, given = ~seen & ~later, {**FAST, "calibration": 0.3, "graph": graph, "random_state": split}
         code = classes.y.astype(int)
         model = bg.BagGraphClassifier(**given).fit(hide_labels(classes, seen)[~later])
