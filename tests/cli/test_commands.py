@@ -12,23 +12,15 @@ import pytest
 
 import baggraph as bg
 from baggraph import datasets
-from baggraph.cli import main
 
 
 @pytest.fixture
-def run(capsys, monkeypatch, tmp_path):
-    """Run one command; returns exit code, standard output, standard error."""
+def run(command, monkeypatch, tmp_path):
+    """Run one command without data or network."""
     monkeypatch.setenv("BAGGRAPH_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("BAGGRAPH_OFFLINE", "1")
     monkeypatch.delenv("BAGGRAPH_MIRROR", raising=False)
-
-    def call(*arguments):
-        with pytest.raises(SystemExit) as left:
-            main(list(arguments))
-        seen = capsys.readouterr()
-        return left.value.code, seen.out, seen.err
-
-    return call
+    return command
 
 
 def test_version(run):

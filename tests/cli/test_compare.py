@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
 
 from baggraph.baselines import OneNumberClassifier
-from baggraph.cli import main
 from baggraph.data.results import ResultTable
 
 QUICK = ("--folds", "3", "--repeats", "1")
 
 
 @pytest.fixture
-def run(capsys, monkeypatch, tmp_path):
-    """Run one command; returns exit code, standard output, standard error."""
+def run(command, monkeypatch, tmp_path):
+    """Run ``compare`` without data or network."""
     monkeypatch.setenv("BAGGRAPH_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("BAGGRAPH_OFFLINE", "1")
-
-    def call(*arguments):
-        with pytest.raises(SystemExit) as left:
-            main(["compare", *arguments])
-        seen = capsys.readouterr()
-        return left.value.code, seen.out, seen.err
-
-    return call
+    return partial(command, "compare")
 
 
 def test_plain_methods_on_a_data_set(run, tmp_path):

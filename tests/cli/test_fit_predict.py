@@ -26,17 +26,10 @@ def names(folder="."):
 
 
 @pytest.fixture
-def run(capsys, monkeypatch, tmp_path):
-    """Run in a folder of its own; returns exit code, standard output, standard error."""
+def run(command, monkeypatch, tmp_path):
+    """Run one command in a folder of its own."""
     monkeypatch.chdir(tmp_path)
-
-    def call(*arguments):
-        with pytest.raises(SystemExit) as left:
-            main([str(argument) for argument in arguments])
-        seen = capsys.readouterr()
-        return left.value.code, seen.out, seen.err
-
-    return call
+    return command
 
 
 def people(name, first, count, *, target="label", value=None, places=False):

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from baggraph import datasets
-from baggraph.cli import main
 from baggraph.data.graph import BagGraph
 from baggraph.graphs.learned import LearnedGraph
 
 
 @pytest.fixture
-def run(capsys):
-    def call(*arguments):
-        with pytest.raises(SystemExit) as left:
-            main(["graph", *map(str, arguments)])
-        seen = capsys.readouterr()
-        return left.value.code, seen.out, seen.err
-
-    return call
+def run(command):
+    return partial(command, "graph")
 
 
 @pytest.fixture

@@ -8,22 +8,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from baggraph.cli import main
-
 SMALL = Path(__file__).parents[1] / "experiments" / "small.toml"
 
 
 @pytest.fixture
-def run(capsys, tmp_path):
-    """Run ``reproduce``; returns exit code, standard output, standard error."""
-
-    def call(*arguments):
-        with pytest.raises(SystemExit) as left:
-            main(["reproduce", *map(str, arguments), "-o", str(tmp_path / "runs")])
-        seen = capsys.readouterr()
-        return left.value.code, seen.out, seen.err
-
-    return call
+def run(command, tmp_path):
+    """Run ``reproduce``, which writes to a folder of its own."""
+    return lambda *arguments: command("reproduce", *arguments, "-o", tmp_path / "runs")
 
 
 def test_tables_and_claims_are_printed(run):
