@@ -58,9 +58,7 @@ class Comparison:
         return _comparing.as_json(self)
 
 
-def compare(
-    table: Any, metric: str | None = None, *, against: str | None = None, alpha: float = 0.05
-) -> Comparison:
+def compare(table: Any, metric: str | None = None, *, against: str | None = None, alpha: float = 0.05) -> Comparison:
     """Compare the methods of a table in one metric.
 
     On a data set, folds are paired, and a t-test corrected for shared training bags says whether two methods differ.
