@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -300,7 +301,12 @@ def test_a_stopped_fit_leaves_with_five_and_nothing_behind(tmp_path, monkeypatch
     people("people.csv", 0, 8)
     asked = ["fit", "people.csv", "-o", "model", "--epochs", "1000000", "--folds", "0"]
     command = [sys.executable, "-c", "from baggraph.cli import main; main()", *asked]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, "NO_COLOR": "1"}) as work:
+    heard = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731 -- tests in the background do not hear it
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env={**os.environ, "NO_COLOR": "1"}, preexec_fn=heard
+    ) as work:
+        deadline = threading.Timer(120, work.kill)
+        deadline.start()
         seen = ""
         while "scores from" not in seen:
             line = work.stderr.readline()
@@ -309,6 +315,7 @@ def test_a_stopped_fit_leaves_with_five_and_nothing_behind(tmp_path, monkeypatch
         time.sleep(1.0)
         work.send_signal(signal.SIGINT)
         seen += work.stderr.read()
+        deadline.cancel()
     assert work.returncode == 5, seen
     assert "interrupted; nothing was written" in seen
     assert "\x1b" not in seen
