@@ -158,7 +158,7 @@ def _graph(atlas_text: str) -> str:
 
 def _still(atlas: Mapping[str, Any]) -> str:
     if len(atlas["ids"]) > MOST_DRAWN:
-        return '<p class="quiet">Too many bags to draw them here; the table below has all of them.</p>'
+        return '<p class="quiet">Too many bags to draw them here; the table below has them.</p>'
     places = np.array(next(iter(atlas["views"].values()))).T.reshape(-1, 2)
     palette = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
     first = next((c for c in atlas["columns"] if c["levels"]), None)
@@ -168,11 +168,16 @@ def _still(atlas: Mapping[str, Any]) -> str:
 
 
 def _plain_table(atlas: Mapping[str, Any]) -> str:
-    """All bags without a script."""
+    """Bags without a script: of very many, those that a page can carry."""
+    count = min(len(atlas["ids"]), MOST_DRAWN)
     columns = atlas["columns"]
-    shown = [[_shown(column, i) for column in columns] for i in range(len(atlas["ids"]))]
-    rows = [[name, *row] for name, row in zip(atlas["ids"], shown, strict=True)]
-    return html_table(["bag", *(c["name"] for c in columns)], rows, "All bags")
+    shown = [[_shown(column, i) for column in columns] for i in range(count)]
+    rows = [[name, *row] for name, row in zip(atlas["ids"][:count], shown, strict=True)]
+    return html_table(
+        ["bag", *(c["name"] for c in columns)],
+        rows,
+        "All bags" if count == len(atlas["ids"]) else f"The first {count:,} bags",
+    )
 
 
 def _shown(column: Mapping[str, Any], i: int) -> str:
