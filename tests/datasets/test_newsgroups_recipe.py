@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -213,12 +211,9 @@ def test_too_few_posts_is_an_error(corpus):
 # ---------------------------------------------------------------------- the corpus itself
 
 
-def test_the_real_corpus_meets_the_published_sizes():
-    folder = os.environ.get("BAGGRAPH_DATA")
-    path = Path(folder or "") / "newsgroups_rebuilt" / "corpus_counts.npz"
-    if not folder or not path.is_file():
-        pytest.skip("BAGGRAPH_DATA names no folder with newsgroups_rebuilt/corpus_counts.npz")
-    corpus = read_counts(path)
+@pytest.mark.needs("newsgroups_rebuilt/corpus_counts.npz")
+def test_the_real_corpus_meets_the_published_sizes(real):
+    corpus = read_counts(real / "newsgroups_rebuilt" / "corpus_counts.npz")
     assert corpus.counts.shape == (18846, 43255)
     bags = recipe.build(corpus, "alt.atheism", smallest=22, largest=76, total=5443)
     assert (len(bags), bags.n_instances, bags.n_features, bags.y.sum()) == (100, 5443, 200, 50)

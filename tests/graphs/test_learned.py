@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -93,12 +91,10 @@ def test_objective_equals_that_of_a_conic_solver(seed):
     check_against_conic(spread * rng.normal(size=(30, 2 + seed % 5)) + 10 * rng.normal(size=2 + seed % 5), 1 + seed % 7)
 
 
+@pytest.mark.needs("mil_benchmark/raw")
+@pytest.mark.usefixtures("real")
 @pytest.mark.parametrize("name", ["musk1", "fox", "rental"])
 def test_objective_equals_that_of_a_conic_solver_on_real_bags(name):
-    if not (Path(os.environ.get("BAGGRAPH_DATA", "")) / "mil_benchmark/raw").is_dir() or not os.environ.get(
-        "BAGGRAPH_DATA"
-    ):
-        pytest.skip("BAGGRAPH_DATA names no folder with mil_benchmark/raw")
     Z = summarise(datasets.load(name))[:100]
     check_against_conic((Z - Z.mean(axis=0)) / (Z.std(axis=0) + 1e-9), 3)
 

@@ -18,7 +18,7 @@ from baggraph.data.stacked import AbstractStacked
 from baggraph.estimators._building import build_network, build_plan, build_scaler, wrong
 from baggraph.estimators._fitted import Fitted
 from baggraph.estimators._gp_head import fit_heads, mean_shares, pooled, pooled_of_new
-from baggraph.estimators._input import bags_of, weights_of, with_labels
+from baggraph.estimators._input import bags_of, takes_bags, weights_of, with_labels
 from baggraph.estimators._parameters import BagGraphParameters
 from baggraph.estimators._progress import teller
 from baggraph.estimators._savable import Savable
@@ -67,11 +67,7 @@ class BagGraphEstimator(Savable, AbstractStacked, BagGraphParameters):
     # ------------------------------------------------------------------ scikit-learn's face
 
     def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.three_d_array = True
-        tags.target_tags.required = True
-        return tags
+        return takes_bags(super().__sklearn_tags__())
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Learn from bags; those without a label (None, NaN) take part in the graph, and get a posterior.

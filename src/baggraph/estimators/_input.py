@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
@@ -14,7 +15,7 @@ from baggraph.baselines._input import as_bags, class_codes, with_labels
 from baggraph.data.bags import Bags
 from baggraph.errors import InvalidBagsError
 
-__all__ = ["bags_of", "codes_of", "weights_of", "with_labels"]
+__all__ = ["bags_of", "codes_of", "takes_bags", "weights_of", "with_labels"]
 
 FEWEST_BAGS = 2
 
@@ -52,6 +53,14 @@ def _is_table(X: Any) -> bool:
     if isinstance(X, list | tuple) or (isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1):
         return not len(X) or not all(sp.issparse(bag) or np.ndim(bag) == 2 for bag in X)
     return sp.issparse(X) or np.asarray(X).ndim != 3
+
+
+def takes_bags(tags: Tags) -> Tags:
+    """What scikit-learn should know: sparse rows and three dimensions are welcome, labels are needed."""
+    tags.input_tags.sparse = True
+    tags.input_tags.three_d_array = True
+    tags.target_tags.required = True
+    return tags
 
 
 def codes_of(bags: Bags, stage: str) -> tuple[NDArray[Any], NDArray[np.int64]]:

@@ -11,17 +11,15 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
-from baggraph.baselines._input import class_codes
 from baggraph.data.bags import Bags
 from baggraph.data.posterior import Posterior
 from baggraph.data.stacked import AbstractStacked
 from baggraph.errors import InvalidBagsError, ParameterError, closest
 from baggraph.estimators._auto_committee import Committee, convene
 from baggraph.estimators._auto_members import MEMBERS, AbstractMember, Maker, Tables
-from baggraph.estimators._input import bags_of, with_labels
+from baggraph.estimators._input import bags_of, codes_of, takes_bags, with_labels
 from baggraph.estimators._known import known_links, only_visible, read_graph
 
 if TYPE_CHECKING:
@@ -108,11 +106,7 @@ class AutoBagClassifier(ClassifierMixin, AbstractStacked, BaseEstimator):
         return list(MEMBERS)
 
     def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.three_d_array = True
-        tags.target_tags.required = True
-        return tags
+        return takes_bags(super().__sklearn_tags__())
 
     # ------------------------------------------------------------------ fitting
 
@@ -192,16 +186,9 @@ class AutoBagClassifier(ClassifierMixin, AbstractStacked, BaseEstimator):
 
     def _read(self, bags: Bags) -> NDArray[np.int64]:
         """Codes (B,); those of bags without a label are 0 and never looked at."""
-        labelled = bags.labelled
-        known = bags.y[labelled]
-        if known.ndim == 2 and known.shape[1] == 1:
-            known = column_or_1d(known, warn=True)
-        check_classification_targets(known if known.dtype.kind != "O" else known.astype(str))
-        self.classes_, codes = class_codes(known, type(self).__name__)
-        if self.classes_.dtype.kind == "f":  # whole numbers that became floats beside missing labels
-            self.classes_ = self.classes_.astype(np.int64)
+        self.classes_, codes = codes_of(bags, type(self).__name__)
         found = np.zeros(len(bags), dtype=np.int64)
-        found[labelled] = codes
+        found[bags.labelled] = codes
         return found
 
     # ------------------------------------------------------------------ answering

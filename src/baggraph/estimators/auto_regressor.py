@@ -26,7 +26,7 @@ from baggraph.estimators._auto_targets import (
     of_trees,
     pool,
 )
-from baggraph.estimators._input import bags_of, with_labels
+from baggraph.estimators._input import bags_of, takes_bags, with_labels
 from baggraph.estimators._known import known_links, only_visible, read_graph
 from baggraph.inference.gp_bags import Description, Settings, describe
 from baggraph.inference.gp_regression import regress
@@ -101,10 +101,7 @@ class AutoBagRegressor(RegressorMixin, AbstractStacked, BaseEstimator):
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.three_d_array = True
-        tags.target_tags.required = True
+        tags = takes_bags(super().__sklearn_tags__())
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = True
         return tags

@@ -16,7 +16,7 @@ from baggraph.baselines._input import real_targets
 from baggraph.data.bags import Bags
 from baggraph.data.posterior import Posterior
 from baggraph.data.stacked import AbstractStacked
-from baggraph.estimators._input import bags_of, codes_of, with_labels
+from baggraph.estimators._input import bags_of, codes_of, takes_bags, with_labels
 from baggraph.estimators._known import known_links, only_visible, read_graph
 from baggraph.estimators._savable import Savable
 from baggraph.inference.gp_bags import Description, Settings, describe
@@ -51,11 +51,7 @@ class _BagProcess(Savable, AbstractStacked, BaseEstimator):
         """A fitted process."""
 
     def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.three_d_array = True
-        tags.target_tags.required = True
-        return tags
+        return takes_bags(super().__sklearn_tags__())
 
     def fit(self, X: Any, y: Any = None) -> Any:
         """Learn from bags; those without a label (None, NaN) get a posterior too.
