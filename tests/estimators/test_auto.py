@@ -10,7 +10,9 @@ import pytest
 from baggraph import BagGraph, Bags
 from baggraph.errors import InvalidBagsError, ParameterError
 from baggraph.estimators._auto_committee import convene
-from baggraph.estimators._auto_members import MEMBERS, Instances, Maker, largest_bag, thinned
+from baggraph.estimators._auto_members import Instances
+from baggraph.estimators._auto_roster import MEMBERS, STANDARD
+from baggraph.estimators._auto_tables import Maker, largest_bag, thinned
 from baggraph.estimators.auto import AutoBagClassifier
 from baggraph.testing import check_bag_estimator
 
@@ -123,7 +125,7 @@ def test_budgets():
     bags = blocks()
     short = AutoBagClassifier(time_budget=0.0).fit(bags)
     assert list(short.contributions().index) == ["average kernel"]
-    assert set(short.skipped_) == set(MEMBERS) - {"average kernel"}
+    assert set(short.skipped_) == set(STANDARD) - {"average kernel"}
     with pytest.raises(ParameterError, match="memory_budget"):
         AutoBagClassifier(memory_budget=1000.0).fit(bags)
 
