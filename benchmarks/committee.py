@@ -5,8 +5,8 @@ python benchmarks/committee.py -o runs/committee --members network --sets witnes
 
 Ten sets: one witness a bag, shifted bags and scaled bags (100 bags each, two seeds), mutagenesis1, mutagenesis2, and 200
 and 160 bags of corel2000 and of its dogs, half of them positive.  The last four are read from BAGGRAPH_DATA/bonus.  Of
-every set one repeat of ten folds; every member gives held-out scores of inner folds and scores of the tested fold, and
-committees are then made of them.  A part that is in the folder is not computed again.
+every set one repeat of ten folds: every member gives scores of inner folds and of the tested fold, and committees are
+then made of them.  A part that is in the folder is not computed again.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from baggraph.estimators._auto_tables import Maker
 BONUS = {"mutagenesis1": None, "mutagenesis2": None, "corel2000": 100, "corel_dogs": 80}  # bags of a class, at most
 MADE = [f"{kind}-{seed}" for kind in ("witness", "shift", "scale") for seed in (0, 1)]
 WITHOUT_GRAPH = [name for name in STANDARD if name != "known graph"]  # these sets have none
+FOLDS = 10
 COMMITTEES = {
     "standard": WITHOUT_GRAPH,
     **{f"with {name}": [*WITHOUT_GRAPH, name] for name in OPTIONAL},
@@ -68,22 +69,24 @@ def load(name: str) -> Bags:
     return bags.take(np.sort(np.concatenate(kept)))
 
 
-def part(folder: Path, name: str, fold: int, member: str) -> None:
-    """Held-out and tested scores of one member on one fold, as one file."""
+def parts_of(folder: Path, name: str, member: str) -> None:
+    """Held-out and tested scores of one member on the folds of a set that are missing, a file a fold."""
     bags = load(name)
-    folds = stratified_folds(bags.y, folds=10, repeats=1, random_state=0)
-    train, test = list(pairs(folds))[fold]
+    folds = stratified_folds(bags.y, folds=FOLDS, repeats=1, random_state=0)
     sign = 2.0 * bags.y - 1
     tables = Maker.of(bags, None, "standard", 0).tables()
-    started = time.perf_counter()
-    held = held_out({member: MEMBERS[member]}, tables, train, sign[train])[member]
-    found = MEMBERS[member].fit(tables, train, sign[train], 0)(tables)[test]
-    facts = {"held": held.tolist(), "found": found.tolist(), "seconds": time.perf_counter() - started}
-    facts |= {"sign": sign[train].tolist(), "truth": sign[test].tolist()}
-    path = where(folder, name, fold, member)
-    draft = path.with_suffix(".part")
-    draft.write_text(json.dumps(facts))
-    draft.replace(path)
+    for fold, (train, test) in enumerate(pairs(folds)):
+        path = where(folder, name, fold, member)
+        if path.is_file():
+            continue
+        started = time.perf_counter()
+        held = held_out({member: MEMBERS[member]}, tables, train, sign[train])[member]
+        found = MEMBERS[member].fit(tables, train, sign[train], 0)(tables)[test]
+        facts = {"held": held.tolist(), "found": found.tolist(), "seconds": time.perf_counter() - started}
+        facts |= {"sign": sign[train].tolist(), "truth": sign[test].tolist()}
+        draft = path.with_suffix(".part")
+        draft.write_text(json.dumps(facts))
+        draft.replace(path)
 
 
 def where(folder: Path, name: str, fold: int, member: str) -> Path:
@@ -109,7 +112,7 @@ def report(folder: Path, names: list[str], committees: dict[str, list[str]]) -> 
     done = [
         name
         for name in names
-        if all(where(folder, name, fold, member).is_file() for fold in range(10) for member in wanted)
+        if all(where(folder, name, fold, member).is_file() for fold in range(FOLDS) for member in wanted)
     ]
     print(f"sets with all parts: {', '.join(done)}")
     print("| committee | " + " | ".join(done) + " | mean | seconds a fold |")
@@ -117,7 +120,7 @@ def report(folder: Path, names: list[str], committees: dict[str, list[str]]) -> 
         cells, shares, losses, seconds = [], [], [], []
         for name in done:
             totals = np.zeros(3)
-            for fold in range(10):
+            for fold in range(FOLDS):
                 parts = {m: json.loads(where(folder, name, fold, m).read_text()) for m in members}
                 totals += score(parts)
                 seconds.append(sum(one["seconds"] for one in parts.values()))
@@ -136,13 +139,16 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
-    tasks = [(name, fold, member) for member in options.members for name in options.sets for fold in range(10)]
-    tasks = [task for task in tasks if not where(options.output, *task).is_file()]
-    calls = (joblib.delayed(part)(options.output, *task) for task in tasks)
+    tasks = [(name, member) for member in options.members for name in options.sets]
+    tasks = [
+        (name, member)
+        for name, member in tasks
+        if not all(where(options.output, name, fold, member).is_file() for fold in range(FOLDS))
+    ]
+    calls = (joblib.delayed(parts_of)(options.output, *task) for task in tasks)
     started = time.perf_counter()
     for i, _ in enumerate(joblib.Parallel(n_jobs=options.jobs, return_as="generator_unordered")(calls), 1):
-        if i % 10 == 0 or i == len(tasks):
-            print(f"{i} of {len(tasks)} parts, {time.perf_counter() - started:.0f} s", flush=True)
+        print(f"{i} of {len(tasks)} members of sets, {time.perf_counter() - started:.0f} s", flush=True)
     there = set(options.members)
     report(options.output, options.sets, {title: m for title, m in COMMITTEES.items() if set(m) <= there})
 

@@ -120,9 +120,7 @@ def fisher_vectors(rows: Matrix, offsets: Index, mixture: Mixture) -> Matrix:
     sizes = np.diff(offsets)[:, None]
     shares = mixture.shares(rows)
     blocks: tuple[list[Matrix], list[Matrix], list[Matrix]] = ([], [], [])
-    for share, weight, mean, variance in zip(
-        shares.T, mixture.weights, mixture.means, mixture.variances, strict=True
-    ):
+    for share, weight, mean, variance in zip(shares.T, mixture.weights, mixture.means, mixture.variances, strict=True):
         standard = (rows - mean) / np.sqrt(variance)
         total = bag_sums(share[:, None], offsets) / sizes
         first = bag_sums(share[:, None] * standard, offsets) / sizes

@@ -37,7 +37,8 @@ def asked_members(stage: str, asked: Sequence[str] | str, *, graph: bool) -> dic
     if isinstance(asked, str):
         if asked not in GROUPS:
             remedy = closest(asked, GROUPS) + "; names of members come as a list"
-            raise ParameterError(stage, expected=f"members {', '.join(GROUPS)} or a list", got=repr(asked), remedy=remedy)
+            expected = f"members {', '.join(GROUPS)} or a list"
+            raise ParameterError(stage, expected=expected, got=repr(asked), remedy=remedy)
         names = list(GROUPS[asked])
     else:
         names = list(asked)

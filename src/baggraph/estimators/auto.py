@@ -252,3 +252,6 @@ class AutoBagClassifier(ClassifierMixin, AutoBase, AbstractStacked, BaseEstimato
 
     def _parts(self) -> list[Any]:
         return list(self.committees_)
+
+    def _shaped(self, posterior: Posterior) -> Any:
+        return posterior.prediction
