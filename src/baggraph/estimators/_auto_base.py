@@ -33,6 +33,7 @@ class AutoBase(Savable, ABC):
     time_budget: float | None
     posterior_: Posterior
     conformal_: Conformal
+    skipped_: list[str]
     _maker: Maker
 
     @property
@@ -60,6 +61,10 @@ class AutoBase(Savable, ABC):
         """Of new bags or, without any, of those in fit."""
         check_is_fitted(self, "posterior_")
         return self.posterior_ if X is None else self._answered(X, links)
+
+    @abstractmethod
+    def contributions(self) -> pd.DataFrame:
+        """A row a member."""
 
     @abstractmethod
     def _parts(self) -> list[Any]:

@@ -149,9 +149,15 @@ def thinned(bags: Bags, largest: int) -> Bags:
     return Bags(bags.instances[np.concatenate(kept)], offsets, ids=bags.ids)
 
 
+def bytes_of_tables(bags: Bags) -> float:
+    """About how much memory tables between these bags and their instances take, thinned as they are."""
+    instances = int(np.minimum(bags.sizes, largest_bag(bags.sizes)).sum())
+    return 8.0 * len(bags) * (3 * instances + 80 * len(bags)) + 16.0 * instances * bags.n_features
+
+
 def check_memory(stage: str, bags: Bags, budget: float | None) -> None:
-    """Raise where tables between these bags and their instances need more bytes than the budget."""
-    need = 8.0 * len(bags) * (3 * bags.n_instances + 80 * len(bags)) + 16.0 * bags.n_instances * bags.n_features
+    """Raise where the tables of these bags need more bytes than the budget."""
+    need = bytes_of_tables(bags)
     if budget is not None and need > budget:
         got, remedy = f"{budget:.3g}", "raise it, or use the bag graph in batches"
         raise ParameterError(stage, expected=f"a memory_budget of {need:.3g}", got=got, remedy=remedy)
