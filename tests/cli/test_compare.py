@@ -37,6 +37,17 @@ def test_targets_get_regressors(run, tmp_path):
     assert out.startswith("rmse of 6 methods on 1 data set; smaller is better\n")
 
 
+def test_the_committee_is_asked_by_name_and_left_out_of_very_many(run, tmp_path, monkeypatch):
+    code, out, _ = run("synthetic", *QUICK, "--methods", "mean, auto", "-q", "-o", str(tmp_path / "run"))
+    assert code == 0
+    assert "auto" in out
+    monkeypatch.setattr("baggraph.cli._models.MOST", {"classes": 10})
+    code, out, err = run("digits-bags", *QUICK, "-o", str(tmp_path / "other"))
+    assert code == 0
+    assert out.startswith("accuracy of 5 methods")
+    assert "auto is left out: more than 10 bags" in err
+
+
 def test_methods_by_their_printed_names_in_json(run, tmp_path):
     names = "majority, bag size, summary SVM"
     code, out, _ = run(

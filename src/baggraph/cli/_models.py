@@ -18,7 +18,7 @@ MODELS = ("auto", "bag-graph")
 GRAPHS = ("learned", "knn", "none", "given")
 OF_NETWORKS = ("encoder", "pooling", "epochs", "lr", "weight_decay", "n_draws", "n_members", "calibration", "device")
 FEWEST = {"classes": 3, "numbers": 10, "shares": 10}  # labelled bags (of a class), that inner folds can be made of
-MOST = {"classes": 3000, "numbers": 1000, "shares": 1000}  # bags; more take a committee an hour
+MOST = {"classes": 3000, "numbers": 1000, "shares": 1000}  # bags; five folds of more take a core above half an hour
 MOST_BYTES = 16e9
 
 
@@ -131,6 +131,7 @@ def _graph(found: Input, graph: str, choice: Choice, k: int) -> tuple[Any, str, 
     if graph not in GRAPHS:
         expected = f"--graph {', '.join(GRAPHS)} or a table of edges"
         raise ParameterError("fit", expected=expected, got=repr(graph), remedy=closest(graph, GRAPHS))
-    if graph == "none" or (graph == "given" and bags.graph is None and choice.graph is None):
-        return None, "none", {}
-    return graph, "given" if graph == "given" else f"{graph}, about {k} a bag", {}
+    if graph in ("none", "given"):
+        known = graph == "given" and (bags.graph is not None or choice.graph is not None)
+        return (graph if graph == "given" else None), "given" if known else "none", {}
+    return graph, f"{graph}, about {k} a bag", {}

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from click.core import ParameterSource
 from rich.markup import escape
 
 from baggraph.cli._codes import accounted
@@ -114,9 +113,7 @@ def fit(
             "weight_decay": weight_decay, "n_draws": n_draws, "n_members": n_members, "calibration": calibration,
             "device": device, "random_state": random_state,
         }  # fmt: skip
-        given = frozenset(
-            name for name in settings if context.get_parameter_source(name) is not ParameterSource.DEFAULT
-        )
+        given = frozenset(name for name in settings if _is_given(context, name))
         job = prepare(found, source, Choice(task, model, graph, coords, given), settings, folds)
         if not quiet:
             _show(job.plan)
@@ -132,6 +129,12 @@ def fit(
     facts: dict[str, Any] = {"model": str(output), "seconds": round(time.perf_counter() - started, 1)}
     facts |= {} if report is None else {"report": str(report)}
     return _end(job, facts, as_json, "wrote {model} in {seconds} s; its card is {model}/card.md", quiet=quiet)
+
+
+def _is_given(context: typer.Context, name: str) -> bool:
+    """Whether an option was typed, or remembered in the file of settings."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name != "DEFAULT"
 
 
 def _refuse_existing(output: Path, force: bool) -> None:
