@@ -3,10 +3,10 @@
 python benchmarks/committee.py -o runs/committee --jobs 16        computes what is missing, then prints the table
 python benchmarks/committee.py -o runs/committee --members network --sets witness-0 mutagenesis2
 
-Ten sets: one witness a bag, shifted bags and scaled bags (100 bags each, two seeds), mutagenesis1, mutagenesis2, and 200
-and 160 bags of corel2000 and of its dogs, half of them positive.  The last four are read from BAGGRAPH_DATA/bonus.  Of
-every set one repeat of ten folds: every member gives scores of inner folds and of the tested fold, and committees are
-then made of them.  A part that is in the folder is not computed again.
+Ten sets: one witness a bag, shifted bags and scaled bags (100 bags each, two seeds), mutagenesis1, mutagenesis2, and
+200 and 160 bags of corel2000 and of its dogs, half of them positive.  The last four are read from BAGGRAPH_DATA/bonus.
+Of every set one repeat of ten folds: every member gives scores of inner folds and of the tested fold, and committees
+are then made of them.  A part that is in the folder is not computed again.
 """
 
 from __future__ import annotations

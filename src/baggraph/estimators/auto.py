@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -143,9 +143,7 @@ class AutoBagClassifier(ClassifierMixin, AutoBase, AbstractStacked, BaseEstimato
         tables = self._maker.tables()
         tell = counter(self.verbose, "members", self._n_votes(tables))
         self.committees_ = self._convene(tables, codes, visible, self._deadline(), tell)
-        self.posterior_ = self._posterior([one.logit(tables) for one in self.committees_], bags.ids)
-        held = self._posterior([one.held for one in self.committees_], bags.ids[visible])
-        self.conformal_ = Conformal.of(held, self.classes_[codes[visible]])
+        self.posterior_, self.conformal_ = self._answers(self.committees_, tables, bags.ids, codes, visible)
         self.transduction_ = self.posterior_.prediction
         self.embedding_ = coordinates(tables)
         self.skipped_ = sorted({name for one in self.committees_ for name in one.skipped})
@@ -153,18 +151,27 @@ class AutoBagClassifier(ClassifierMixin, AutoBase, AbstractStacked, BaseEstimato
 
     def posteriors(self, bags: Bags, masks: Any) -> list[Posterior]:
         """Posteriors of all bags for every row of ``masks`` (M, B), which says whose labels are seen."""
+        return [posterior for posterior, _ in self._each(bags, masks)]
+
+    def _each(self, bags: Bags, masks: Any) -> Iterator[tuple[Posterior, Conformal]]:
+        """What :meth:`fit` finds for every row of ``masks``, from tables that are made once."""
         own = type(self)(**self.get_params(deep=False))
         bags = with_labels(bags_of(own, bags, reset=True), None, type(self).__name__)
         masks = np.asarray(masks, dtype=bool)
-        tables = own._make(bags).tables()
-        tell, found = None, []
+        tables, tell = own._make(bags).tables(), None
         for mask in masks:
-            visible = mask & bags.labelled
-            codes = own._read(bags.replace(y=only_visible(bags.y, visible)))
+            visible = np.flatnonzero(mask & bags.labelled)
+            codes = own._read(bags.replace(y=only_visible(bags.y, mask & bags.labelled)))
             tell = tell or counter(self.verbose, "members", len(masks) * own._n_votes(tables))
-            committees = own._convene(tables, codes, np.flatnonzero(visible), own._deadline(), tell)
-            found.append(own._posterior([one.logit(tables) for one in committees], bags.ids))
-        return found
+            committees = own._convene(tables, codes, visible, own._deadline(), tell)
+            yield own._answers(committees, tables, bags.ids, codes, visible)
+
+    def _answers(
+        self, committees: list[Committee], tables: Tables, ids: Any, codes: Any, visible: Any
+    ) -> tuple[Posterior, Conformal]:
+        held = self._posterior([one.held for one in committees], ids[visible])
+        posterior = self._posterior([one.logit(tables) for one in committees], ids)
+        return posterior, Conformal.of(held, self.classes_[codes[visible]])
 
     def _make(self, bags: Bags) -> Maker:
         graph = read_graph(type(self).__name__, self.graph, bags)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -152,8 +152,7 @@ class AutoBagRegressor(RegressorMixin, AutoBase, AbstractStacked, BaseEstimator)
         targets, visible = self._read(bags), np.flatnonzero(bags.labelled)
         tell = counter(self.verbose, "members", targets.shape[1] * (len(asked.rows) + 1))
         self._convene(asked, targets, visible, tell)
-        self.posterior_ = self._posterior(asked, bags.ids)
-        self.conformal_ = Conformal.of(self._held(bags.ids[visible]), targets[visible])
+        self.posterior_, self.conformal_ = self._answers(asked, bags.ids, targets, visible)
         self.transduction_ = self._shaped(self.posterior_)
         self.embedding_ = coordinates(asked.tables)
         self.skipped_ = sorted({name for one in self.councils_ for name in one.skipped})
@@ -161,19 +160,26 @@ class AutoBagRegressor(RegressorMixin, AutoBase, AbstractStacked, BaseEstimator)
 
     def posteriors(self, bags: Bags, masks: Any) -> list[Posterior]:
         """Posteriors of all bags for every row of ``masks`` (M, B), which says whose labels are seen."""
+        return [posterior for posterior, _ in self._each(bags, masks)]
+
+    def _each(self, bags: Bags, masks: Any) -> Iterator[tuple[Posterior, Conformal]]:
+        """What :meth:`fit` finds for every row of ``masks``, from tables that are made once."""
         own = type(self)(**self.get_params(deep=False))
         bags = with_labels(bags_of(own, bags, reset=True), None, type(self).__name__)
         masks = np.asarray(masks, dtype=bool)
-        asked = own._prepare(bags)
-        tell, found = None, []
+        asked, tell = own._prepare(bags), None
         for mask in masks:
-            visible = mask & bags.labelled
-            targets = own._read(bags.replace(y=only_visible(bags.y, visible)))
+            visible = np.flatnonzero(mask & bags.labelled)
+            targets = own._read(bags.replace(y=only_visible(bags.y, mask & bags.labelled)))
             total = len(masks) * targets.shape[1] * (len(asked.rows) + 1)
             tell = tell or counter(self.verbose, "members", total)
-            own._convene(asked, targets, np.flatnonzero(visible), tell)
-            found.append(own._posterior(asked, bags.ids))
-        return found
+            own._convene(asked, targets, visible, tell)
+            yield own._answers(asked, bags.ids, targets, visible)
+
+    def _answers(self, asked: Asked, ids: Any, targets: Array, visible: Any) -> tuple[Posterior, Conformal]:
+        held = [(one.held_mean, np.zeros(len(visible)), one.held_variance) for one in self.councils_]
+        conformal = Conformal.of(self._on_scale(held, ids[visible]), targets[visible])
+        return self._posterior(asked, ids), conformal
 
     def _prepare(self, bags: Bags) -> Asked:
         """Everything that needs no label."""
@@ -223,12 +229,6 @@ class AutoBagRegressor(RegressorMixin, AutoBase, AbstractStacked, BaseEstimator)
         makers["trees"] = partial(of_trees, asked, visible, column, self.random_state)
         voices = gather(makers, deadline, tell)
         return pool(voices, column, list(makers)[len(voices) :])
-
-    def _held(self, ids: Any) -> Posterior:
-        """Of the labelled bags, each as it was seen without its label."""
-        means = [council.held_mean for council in self.councils_]
-        variances = [council.held_variance for council in self.councils_]
-        return self._on_scale([(mean, np.zeros(len(mean)), v) for mean, v in zip(means, variances, strict=True)], ids)
 
     def _posterior(self, asked: Asked, ids: Any) -> Posterior:
         return self._on_scale([council.answer(asked) for council in self.councils_], ids)
