@@ -238,10 +238,8 @@ def calibration(rows: pd.DataFrame, names: list[str]) -> None:
             part = own[own["metric"] == metric]
             cells.append("" if part.empty else f"{np.average(part['value'], weights=part['n_test']):.4g}")
         print(f"| {name} | " + " | ".join(cells) + " |")
-    print(
-        "coverage: of 90 % intervals of the posterior; set coverage, set size: of conformal 90 % sets or intervals; the NLL "
-        "of rents is that of their logarithm."
-    )
+    print("coverage: of 90 % intervals of the posterior; set coverage, set size: of conformal 90 % sets or intervals.")
+    print("nll of rents: that of their logarithm.")
     print("ece: of every fold, averaged, and so far above zero of few bags; pooled ece: of all bags of a repeat.")
 
 

@@ -123,7 +123,7 @@ def test_demo_audits_compares_and_writes_a_page(run, monkeypatch, tmp_path):
     rows = dict(re.findall(r"^(\S.*?) +(\d+\.\d) +[-\d.]+ to", out, re.M))
     assert float(rows["majority"]) == 50.0
     assert float(rows["summary SVM"]) > 60
-    assert set(rows) >= {"bag size", "MI-Kernel", "network", "network, 20 draws", "bag graph"}
+    assert set(rows) >= {"bag size", "MI-Kernel", "network", "network, 20 draws", "bag graph", "auto"}
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "54 others" in page
     assert page.count("data:image/png;base64") > 100

@@ -66,7 +66,7 @@ def _network(random_state: int, graph: str | None, n_draws: int, verbose: Any = 
 
 def _scores(bags: Bags, random_state: int, progress: Any) -> ResultTable:
     """Trivial, classical and neural methods on the same folds."""
-    from baggraph import cross_validate
+    from baggraph import AutoBagClassifier, cross_validate
     from baggraph.baselines import MajorityClassifier, MIKernel, OneNumberClassifier, SummarySVM
     from baggraph.inference._sharing import sharing_base_models
 
@@ -78,6 +78,7 @@ def _scores(bags: Bags, random_state: int, progress: Any) -> ResultTable:
         "network": _network(random_state, None, 0, progress),
         f"network, {DRAWS} draws": _network(random_state, None, DRAWS, progress),
         "bag graph": _network(random_state, "learned", DRAWS, progress),
+        "auto": AutoBagClassifier(random_state=random_state, verbose=progress),
     }
     metrics = ["accuracy", "auc", "nll", "ece"]
     with sharing_base_models():
