@@ -420,7 +420,7 @@ DAMAGES = {
     "version a word": (lambda folder: rewritten(folder, lambda d: d.__setitem__("version", "one")), "version 'one'"),
     "another format": (replaced("model.json", b'{"format": "torch"}'), "a header of something else"),
     "a list": (replaced("model.json", b"[]"), "a header of something else"),
-    "unknown kind": (body(lambda m: m.__setitem__("kind", "os.system")), "BagProcessRegressor, got 'os.system'; update"),
+    "unknown kind": (body(lambda m: m.__setitem__("kind", "os.system")), "AutoBagRegressor, got 'os.system'; update"),
     "kind of another": (body(lambda m: m.__setitem__("kind", "BagGraphRegressor")), "parts fit together"),
     "unknown part": (body(lambda m: m["state"]["scaler_"].__setitem__("is", "subprocess.Popen")), "'subprocess.Popen'"),
     # altered by somebody who computes the digests anew
