@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from baggraph.data.stacked import AbstractStacked
+from baggraph.data.stacked import AbstractSeededStack, AbstractStacked
 from baggraph.errors import ParameterError, closest
 from baggraph.estimators.printed import make
 from baggraph.estimators.process import BagProcessRegressor
@@ -43,6 +43,11 @@ def estimator(method: Method, dataset: str, material: Material, tier: Tier, seed
     if method.graph is not None:
         made.set_params(**_wired(made, method.graph, material))
     return made
+
+
+def is_network(method: Method) -> bool:
+    """Whether a row is trained as a stack whose members have seeds of their own."""
+    return method.engine == "make" and isinstance(make(method.make or method.name), AbstractSeededStack)
 
 
 def _seeded(made: Any, seed: int, tier: Tier) -> None:
