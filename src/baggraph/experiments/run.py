@@ -22,7 +22,7 @@ __all__ = ["Progress", "results_folder", "run"]
 
 @dataclass
 class Progress:
-    """How far a run is, in repeats of methods; the time left is that of repeats of the same kind, or of all, on average."""
+    """How far a run is, in repeats; the time left is that of repeats of the same kind, or of all, on average."""
 
     total: int
     done: int = 0
