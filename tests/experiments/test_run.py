@@ -180,6 +180,17 @@ def test_ledger_sees_what_others_write(recipe: Recipe, tmp_path: Path) -> None:
     assert other.has(keys(task))
 
 
+def test_rows_of_an_older_recipe_are_not_mixed_in(tmp_path: Path) -> None:
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL.read_text(encoding="utf-8"), encoding="utf-8")
+    run([read_recipe(path)], tmp_path, tier="smoke", only=["rFF+pool"])
+    changed = tmp_path / "changed" / "small.toml"
+    changed.parent.mkdir()
+    changed.write_text(path.read_text(encoding="utf-8").replace("epochs = 3", "epochs = 4"), encoding="utf-8")
+    table = run([read_recipe(changed)], tmp_path, tier="smoke", only=["rFF+pool"], repeats=1)["small"]
+    assert set(table.names("repeat")) == {0}  # the second repeat was trained otherwise
+
+
 def test_failed_tasks_keep_their_traceback(recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from baggraph.baselines import MajorityClassifier
 

@@ -91,7 +91,7 @@ def bundled(tasks: Collection[Task]) -> list[Task]:
     """Tasks that differ in their repeats alone as few larger ones, where that saves time; rows stay the same.
 
     Networks on a GPU are trained as one stack of all repeats.  Methods that are no networks make what they need of the
-    bags once for ten repeats.  Networks on a CPU, and bags that are drawn anew in every repeat, gain nothing.
+    bags once for ten repeats.  Networks on a CPU, committees, and bags that are drawn anew every time, gain nothing.
     """
     kinds: dict[tuple[Any, ...], list[Task]] = {}
     for task in tasks:
@@ -105,7 +105,7 @@ def bundled(tasks: Collection[Task]) -> list[Task]:
 
 def _together(task: Task) -> int:
     recipe = read_recipe(Path(task.path))
-    if recipe.sample:
+    if recipe.sample or any(recipe.method(name).engine == "auto" for name in task.methods):
         return 1
     if not any(is_network(recipe.method(name)) for name in task.methods):
         return TOGETHER

@@ -33,8 +33,8 @@ class Method:
         ``"printed"`` in the paper, a ``"control"``, ``"trivial"``, or one of ``"ours"``.
     engine
         Who makes it: ``"make"`` (:func:`baggraph.make`), ``"classical"`` (settings chosen inside the training folds),
-        ``"winner"`` (a classifier of shares above one half), ``"process"`` (a Gaussian process over bags) or
-        ``"published"`` (the published code's manner).
+        ``"winner"`` (a classifier of shares above one half), ``"process"`` (a Gaussian process over bags), ``"auto"``
+        (the committee) or ``"published"`` (the published code's manner).
     make, parameters
         The printed name that ``engine`` knows, by default ``name``, and what overrules its parameters.
     group

@@ -17,7 +17,7 @@ from baggraph.experiments._tasks import Task, bundled, keys, perform, plan
 from baggraph.experiments.executors import Executor, Serial
 from baggraph.experiments.recipe import TIERS, Recipe
 
-__all__ = ["Progress", "results_folder", "run"]
+__all__ = ["Progress", "results", "results_folder", "run"]
 
 
 @dataclass
@@ -64,6 +64,12 @@ class Progress:
 def results_folder(folder: Path, tier: str, recipe: Recipe) -> Path:
     """Where the rows of a recipe lie."""
     return Path(folder) / tier / recipe.name
+
+
+def results(folder: Path, tier: str, recipe: Recipe) -> ResultTable:
+    """The rows of a recipe as it now is; what an earlier version of it said stays in the folder, unread."""
+    table = ResultTable.read(results_folder(folder, tier, recipe))
+    return table.filter(recipe_sha256={key[3] for task in plan(recipe, tier, repeats=1) for key in keys(task)})
 
 
 def run(
@@ -127,12 +133,12 @@ def run(
         if progress is not None:
             progress(state)
         if finished is not None and not open_tasks[task.recipe]:
-            finished(by_name[task.recipe], ResultTable.read(ledgers[task.recipe].folder))
+            finished(by_name[task.recipe], results(Path(folder), tier, by_name[task.recipe]))
 
     for task, done in (executor or Serial()).run(perform, _claimed(waiting, ledgers, state, ended)):
         ledgers[task.recipe].enter(task, done)
         ended(task)
-    return {name: ResultTable.read(ledger.folder) for name, ledger in ledgers.items()}
+    return {recipe.name: results(Path(folder), tier, recipe) for recipe in recipes}
 
 
 def _check_names(recipes: Sequence[Recipe], only: Collection[str], sets: Collection[str]) -> None:
