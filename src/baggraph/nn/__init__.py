@@ -18,6 +18,7 @@ from baggraph.nn.gcn import GraphConvolution, Propagation
 from baggraph.nn.heads import Head, PassHead
 from baggraph.nn.losses import AbstractLoss, BinaryCrossEntropy, CrossEntropy, Gaussian, SquaredError
 from baggraph.nn.network import Forward, Network
+from baggraph.nn.own_neighbors import OwnNeighbors
 from baggraph.nn.ragged import (
     segment_logsumexp,
     segment_max,
@@ -27,6 +28,7 @@ from baggraph.nn.ragged import (
     segment_sum,
     spread,
 )
+from baggraph.nn.restart import RestartPropagation
 
 __all__ = [
     "AbstractLoss",
@@ -45,9 +47,11 @@ __all__ = [
     "MINetResidual",
     "MiNet",
     "Network",
+    "OwnNeighbors",
     "PassHead",
     "Propagation",
     "ResPool",
+    "RestartPropagation",
     "RffPool",
     "SetTransformer",
     "SquaredError",
