@@ -22,6 +22,7 @@ from baggraph.estimators._input import bags_of, takes_bags, weights_of, with_lab
 from baggraph.estimators._parameters import BagGraphParameters
 from baggraph.estimators._progress import teller
 from baggraph.estimators._savable import Savable
+from baggraph.estimators._smoothing import Smoother, inner_masks, mended, smoother
 from baggraph.inference.bag_graph import Inference, Plan, infer
 from baggraph.inference.calibration import Conformal
 from baggraph.inference.sampling import Draws
@@ -91,6 +92,7 @@ class BagGraphEstimator(Savable, AbstractStacked, BagGraphParameters):
         visible = known & ~held
         sample_weight = weights_of(sample_weight, len(bags), type(self).__name__)
         (raw,), found, plan, scales = self._infer(bags, targets, visible[None], sample_weight, attachable=True)
+        (raw,), (self._smoother,) = self._smoothed([raw], found, bags, targets, visible[None], sample_weight)
         self._correction = self._calibrated(raw, targets, visible, np.flatnonzero(held))
         self.posterior_ = self._corrected(raw, self._correction)
         held_part = self.posterior_.take(held) if held.any() else None
@@ -127,7 +129,9 @@ class BagGraphEstimator(Savable, AbstractStacked, BagGraphParameters):
         targets = own._read_targets(bags.replace(y=_hidden(bags.y, ~seen_by_any)))
         held = np.stack([own._hold_out(targets, mask & seen_by_any) for mask in masks])
         visible = masks & seen_by_any & ~held
-        raw, *_ = own._infer(bags, targets, visible, np.ones(len(bags)), attachable=False)
+        alike = np.ones(len(bags))
+        raw, graphs, *_ = own._infer(bags, targets, visible, alike, attachable=False)
+        raw, _ = own._smoothed(raw, graphs, bags, targets, visible, alike)
         found = []
         for part, seen, out in zip(raw, visible, held, strict=True):
             correction = own._calibrated(part, targets, seen, np.flatnonzero(out))
@@ -149,8 +153,11 @@ class BagGraphEstimator(Savable, AbstractStacked, BagGraphParameters):
             embeddings = self._fitted.embed(self.scaler_.transform(bags))
             raw = pooled_of_new(self._heads, bags, embeddings, self.graph, self._fitted.ids, links)
             return self._corrected(raw, self._correction)
-        draws = self._fitted.draws(self.scaler_.transform(bags), links, joint)
-        return self._corrected(self._pooled(draws, self._scales, bags.ids), self._correction)
+        scaled = self.scaler_.transform(bags)
+        raw = self._pooled(self._fitted.draws(scaled, links, joint), self._scales, bags.ids)
+        if self._smoother is not None and self._smoother.acts:
+            raw = self._smoother.of_new(raw, self._fitted.links(scaled, self._fitted.checked(links, len(bags))))
+        return self._corrected(raw, self._correction)
 
     def predict(self, X: Any) -> Any:
         """Labels of new bags: the most probable class, or the expected target."""
@@ -180,6 +187,9 @@ class BagGraphEstimator(Savable, AbstractStacked, BagGraphParameters):
         from baggraph.estimators._explaining import explain
 
         self._refuse_process("explain")
+        if getattr(self, "_smoother", None) is not None and self._smoother.acts:
+            got, remedy = f"one with {self.smoothing_}", "fit with smoothing=None"
+            raise wrong(self, "a network that is not corrected and smoothed for explain", got, remedy)
         return explain(self, X, of=of, method=method, seen=seen, links=links)
 
     def to_onnx(self, path: str | Path) -> Path:
@@ -227,6 +237,32 @@ class BagGraphEstimator(Savable, AbstractStacked, BagGraphParameters):
             posteriors, self._heads = [pooled(own, bags.ids) for own in heads], heads[0]
         return posteriors, found, plan, scales
 
+    def _smoothed(
+        self, raw: list[Posterior], found: Inference, bags: Bags, targets: Array, visible: Any, sample_weight: Array
+    ) -> tuple[list[Posterior], list[Smoother | None]]:
+        """Posteriors corrected and smoothed where inner folds, fitted as one more stack, say that it helps."""
+        inner = [inner_masks(mask, self._seeds[0]) for mask in visible]
+        if self.smoothing is None or found.wired is None or not all(len(masks) for masks in inner):
+            return raw, [None] * len(raw)
+        parts, *_ = self._infer(bags, targets, np.concatenate(inner), sample_weight, attachable=False)
+        truth, members = self._truth(targets), int(self.n_members)
+        shares = getattr(self, "loss", None) == "bce"
+        posteriors: list[Posterior] = []
+        smoothers: list[Smoother | None] = []
+        for m, (own, masks, mask) in enumerate(zip(raw, inner, visible, strict=True)):
+            some, parts = parts[: len(masks)], parts[len(masks) :]
+            wired = found.wired[m * members : (m + 1) * members]
+            smoothers.append(smoother(own, some, masks, mask, truth, wired, shares=shares))
+            posteriors.append(mended(own, smoothers[-1], mask, truth, wired))
+        return posteriors, smoothers
+
+    @property
+    def smoothing_(self) -> dict[str, float]:
+        """Strengths of both steps of ``smoothing`` that inner folds chose; zeros say none."""
+        check_is_fitted(self, "posterior_")
+        own = self._smoother
+        return {"correct": 0.0 if own is None else own.correct, "smooth": 0.0 if own is None else own.smooth}
+
     def _pooled(self, draws: Draws, scales: Any, ids: Any) -> Posterior:
         """One posterior of the draws (M, S, B, t) of all members."""
         merged = [None if v is None else v.flatten(0, 1) for v in (draws.mean, draws.variance)]
@@ -262,6 +298,10 @@ class BagGraphEstimator(Savable, AbstractStacked, BagGraphParameters):
     def _refuse_process(self, what: str) -> None:
         if self.head == "gp":
             raise wrong(self, f"a head of layers for {what}", "head='gp'", "fit with head='gcn' or 'linear'")
+
+    @abstractmethod
+    def _truth(self, targets: Array) -> Array:
+        """Labels as posteriors say them (B, C): one-hot, or targets; zeros where there is none."""
 
     @abstractmethod
     def _labels_of(self, targets: Array) -> Any:

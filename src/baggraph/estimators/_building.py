@@ -116,6 +116,9 @@ def build_wiring(estimator: Any, bags: Bags) -> AbstractWiring | None:
     if estimator.label_inputs and estimator.head in ("gp", "linear"):
         got, remedy = f"label_inputs with head={estimator.head!r}", "use head='gcn', 'sage' or 'restart'"
         raise wrong(estimator, "a head that hears neighbours for label_inputs", got, remedy)
+    if estimator.smoothing is not None and estimator.head == "gp":
+        remedy = "leave it out: the process has the graph already"
+        raise wrong(estimator, "a head of layers for smoothing", "head='gp'", remedy)
     graph, k = estimator.graph, estimator.n_neighbors
     if graph is None or estimator.head == "linear":
         return None

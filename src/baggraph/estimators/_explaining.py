@@ -15,7 +15,7 @@ from torch import Tensor
 from baggraph.data._graph_measures import normalised
 from baggraph.data.bags import Bag, Bags
 from baggraph.errors import InvalidBagsError, ParameterError, closest, name_some
-from baggraph.estimators._fitted import Fitted, _checked_links, _extended
+from baggraph.estimators._fitted import Fitted, _extended
 from baggraph.estimators._input import bags_of
 from baggraph.inference.explain import Setting, by_instances, by_neighbors, chosen_method, instance_weights
 from baggraph.inference.stack import dense
@@ -80,9 +80,7 @@ def explain(model: Any, X: Any, *, of: Any, method: str, seen: bool, links: Any)
         return explain(model, alone, of=of, method=method, seen=seen, links=links)[0]
     raw = bags_of(model, X, reset=False)
     bags = model.scaler_.transform(raw)
-    asker = _Asker(
-        model, fitted, bags, seen, None if links is None else _checked_links(links, len(bags), len(fitted.ids))
-    )
+    asker = _Asker(model, fitted, bags, seen, fitted.checked(links, len(bags)))
     method = chosen_method(fitted.network, method, int(bags.sizes.max()))
     return [asker.explain(position, of, method) for position in range(len(bags))]
 

@@ -89,8 +89,7 @@ class Fitted:
             return self._sampled(new, None)
         if joint:
             return self._joint(new, bags, links)
-        given = None if links is None else _checked_links(links, len(bags), len(self.ids))
-        joined = self.links(bags, given)
+        joined = self.links(bags, self.checked(links, len(bags)))
         parts, known, asked = [], self.inputs, self.inputs_of_new(new)
         for m, (wired, own) in enumerate(zip(self.wired, joined, strict=True)):
             matrix, needed = _extended(wired.graph, own, self.n_hops)
@@ -98,6 +97,10 @@ class Fitted:
             path = Propagation.of_matrices([matrix], dtype=embedding.dtype)
             parts.append(_without(self._sampled(embedding[None], path, [m]), len(needed)))
         return _joined(parts)
+
+    def checked(self, links: Any, count: int) -> sp.csr_array | None:
+        """Links (count, B) that may be none, or an error."""
+        return None if links is None else _checked_links(links, count, len(self.ids))
 
     def links(self, bags: Bags, given: sp.csr_array | None = None) -> list[sp.csr_array]:
         """Weights (m, B) with which new bags, each as if it came alone, join the graph of every member.

@@ -23,6 +23,7 @@ from baggraph.errors import DataFileError, ParameterError
 from baggraph.estimators._fitted import Fitted
 from baggraph.estimators._gp_head import ProcessHead
 from baggraph.estimators._parcel import Parcel
+from baggraph.estimators._smoothing import Smoother
 from baggraph.graphs._attach import NearestRule, OneNodeRule
 from baggraph.graphs.learned import LearnedGraph
 from baggraph.graphs.reweighted import EdgeRule, ReweightedWiring
@@ -37,7 +38,7 @@ from baggraph.inference.gp_regression import FittedRegression
 from baggraph.inference.gp_scale import Scale
 from baggraph.nn.losses import BinaryCrossEntropy, CrossEntropy, Gaussian, SquaredError
 
-DATA = (InstanceScaler, Posterior, Conformal)
+DATA = (InstanceScaler, Posterior, Conformal, Smoother)
 NETWORKS = (Fitted, Plan, BinaryCrossEntropy, CrossEntropy, Gaussian, SquaredError)
 RULES = (OneNodeRule, NearestRule, EdgeRule)
 GRAPHS = (Wired, GivenWiring, LearnedWiring, NearestWiring, ReweightedWiring, LearnedGraph, *RULES)

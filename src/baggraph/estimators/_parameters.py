@@ -57,6 +57,7 @@ class BagGraphParameters(BaseEstimator):
         steps: int = 10,
         restart: float = 0.1,
         label_inputs: bool = False,
+        smoothing: str | None = None,
         graph: Any = "learned",
         n_neighbors: int = 3,
         candidate_ratio: int = 3,
@@ -87,6 +88,7 @@ class BagGraphParameters(BaseEstimator):
         self.steps = steps
         self.restart = restart
         self.label_inputs = label_inputs
+        self.smoothing = smoothing
         self.graph = graph
         self.n_neighbors = n_neighbors
         self.candidate_ratio = candidate_ratio
@@ -118,10 +120,10 @@ class BagGraphParameters(BaseEstimator):
         return super().set_params(**params)
 
     def _check_parameters(self) -> None:
-        for name, least in (("n_members", 1), ("n_neighbors", 1), ("candidate_ratio", 1), ("epochs", 1), ("steps", 1)):
+        for name in ("n_members", "n_neighbors", "candidate_ratio", "epochs", "steps"):
             value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
-                raise wrong(self, f"{name} a whole number from {least}", repr(value), "change it")
+            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+                raise wrong(self, f"{name} a whole number from 1", repr(value), "change it")
         for name, low, high in (("calibration", 0, 1), ("dropout", 0, 1), ("trust", 0, 1 + 1e-12)):
             value = getattr(self, name)
             if not isinstance(value, int | float | np.number) or not low <= value < high:
@@ -130,6 +132,8 @@ class BagGraphParameters(BaseEstimator):
             raise wrong(self, "restart above 0 and up to 1", repr(self.restart), "change it")
         if not isinstance(self.label_inputs, bool | np.bool_):
             raise wrong(self, "label_inputs True or False", repr(self.label_inputs), "change it")
+        if self.smoothing not in (None, "auto"):
+            raise wrong(self, "smoothing None or 'auto'", repr(self.smoothing), "pass one")
         for name in ("lr", "weight_decay"):
             value = getattr(self, name)
             if not isinstance(value, int | float | np.number) or not 0 <= value < np.inf:

@@ -52,6 +52,12 @@ class BagGraphClassifier(ClassifierMixin, BagGraphEstimator):
         (Shi et al. 2021).  In every step of the training a coin shows half of the labelled bags, and the loss is that
         of the others; bags of the fit that have a label are answered without their own.  Without a graph there are no
         neighbours whose labels could tell anything, and nothing is shown.
+    smoothing
+        None, or ``"auto"``: correct and smooth (Huang et al. 2021).  Means p become ``q = p + c S(y - p)``, and then
+        ``(1 - s) q + s S(v)``, v being y where it is seen and else q; S averages over the graph, by ten steps with
+        restart 0.1.  Residuals y - p are those of inner fits that did not see the label, five in addition to the one.
+        c of 0, 1/2, 1 and s of 0, 1/4, 1/2 are chosen by the log-loss of these folds, both 0 being "or none";
+        ``smoothing_`` says which.  Bags of the fit that have a label keep what the network says of them.
     graph
         ``"learned"``, ``"knn"``, ``"given"`` (that of the bags), ``"reweighted"`` (that of the bags, its weights times
         ``exp(-d_ij / s)``: distances of embeddings over their median along edges), a BagGraph, a LearnedGraph with
@@ -163,6 +169,9 @@ class BagGraphClassifier(ClassifierMixin, BagGraphEstimator):
 
     def _scaled_targets(self, targets: Array, _weights: Array) -> tuple[Array, Any]:
         return targets, None
+
+    def _truth(self, targets: Array) -> Array:
+        return np.asarray(targets[:, None] == np.arange(len(self.classes_)), dtype=np.float64)
 
     def _labels_of(self, targets: Array) -> Any:
         return self.classes_[targets.astype(np.int64)]
