@@ -122,6 +122,15 @@ def test_new_bags_are_mended_alike_and_all_of_it_is_saved(kind, tmp_path):
         model.explain(asked[:1], links=links[:1])
 
 
+@pytest.mark.parametrize("more", [{}, {"label_inputs": True, "head": "restart"}])
+def test_a_weight_of_zero_hides_a_label(more):
+    model, bags = made("one target")
+    model.set_params(**more)
+    hidden = model.fit(hide_labels(bags, SEEN)).posterior_
+    weighed = model.fit(bags, sample_weight=SEEN.astype(float)).posterior_
+    np.testing.assert_array_equal(weighed.draws, hidden.draws)
+
+
 def test_without_a_graph_there_is_nothing_to_smooth_by():
     model, bags = made("one target")
     model.set_params(graph=None).fit(hide_labels(bags, SEEN))

@@ -22,7 +22,7 @@ from baggraph.estimators._input import bags_of, takes_bags, weights_of, with_lab
 from baggraph.estimators._parameters import BagGraphParameters
 from baggraph.estimators._progress import teller
 from baggraph.estimators._savable import Savable
-from baggraph.estimators._smoothing import Smoother, inner_masks, mended, smoother
+from baggraph.estimators._smoothing import smooth_all
 from baggraph.inference.bag_graph import Inference, Plan, infer
 from baggraph.inference.calibration import Conformal
 from baggraph.inference.sampling import Draws
@@ -92,7 +92,7 @@ class BagGraphEstimator(Savable, AbstractStacked, BagGraphParameters):
         visible = known & ~held
         sample_weight = weights_of(sample_weight, len(bags), type(self).__name__)
         (raw,), found, plan, scales = self._infer(bags, targets, visible[None], sample_weight, attachable=True)
-        (raw,), (self._smoother,) = self._smoothed([raw], found, bags, targets, visible[None], sample_weight)
+        (raw,), (self._smoother,) = smooth_all(self, [raw], found, bags, targets, visible[None], sample_weight)
         self._correction = self._calibrated(raw, targets, visible, np.flatnonzero(held))
         self.posterior_ = self._corrected(raw, self._correction)
         held_part = self.posterior_.take(held) if held.any() else None
@@ -131,7 +131,7 @@ class BagGraphEstimator(Savable, AbstractStacked, BagGraphParameters):
         visible = masks & seen_by_any & ~held
         alike = np.ones(len(bags))
         raw, graphs, *_ = own._infer(bags, targets, visible, alike, attachable=False)
-        raw, _ = own._smoothed(raw, graphs, bags, targets, visible, alike)
+        raw, _ = smooth_all(own, raw, graphs, bags, targets, visible, alike)
         found = []
         for part, seen, out in zip(raw, visible, held, strict=True):
             correction = own._calibrated(part, targets, seen, np.flatnonzero(out))
@@ -187,7 +187,8 @@ class BagGraphEstimator(Savable, AbstractStacked, BagGraphParameters):
         from baggraph.estimators._explaining import explain
 
         self._refuse_process("explain")
-        if getattr(self, "_smoother", None) is not None and self._smoother.acts:
+        own = getattr(self, "_smoother", None)
+        if own is not None and own.acts:
             got, remedy = f"one with {self.smoothing_}", "fit with smoothing=None"
             raise wrong(self, "a network that is not corrected and smoothed for explain", got, remedy)
         return explain(self, X, of=of, method=method, seen=seen, links=links)
@@ -236,25 +237,6 @@ class BagGraphEstimator(Savable, AbstractStacked, BagGraphParameters):
             heads = fit_heads(self, bags, targets, np.asarray(weights), found, plan)
             posteriors, self._heads = [pooled(own, bags.ids) for own in heads], heads[0]
         return posteriors, found, plan, scales
-
-    def _smoothed(
-        self, raw: list[Posterior], found: Inference, bags: Bags, targets: Array, visible: Any, sample_weight: Array
-    ) -> tuple[list[Posterior], list[Smoother | None]]:
-        """Posteriors corrected and smoothed where inner folds, fitted as one more stack, say that it helps."""
-        inner = [inner_masks(mask, self._seeds[0]) for mask in visible]
-        if self.smoothing is None or found.wired is None or not all(len(masks) for masks in inner):
-            return raw, [None] * len(raw)
-        parts, *_ = self._infer(bags, targets, np.concatenate(inner), sample_weight, attachable=False)
-        truth, members = self._truth(targets), int(self.n_members)
-        shares = getattr(self, "loss", None) == "bce"
-        posteriors: list[Posterior] = []
-        smoothers: list[Smoother | None] = []
-        for m, (own, masks, mask) in enumerate(zip(raw, inner, visible, strict=True)):
-            some, parts = parts[: len(masks)], parts[len(masks) :]
-            wired = found.wired[m * members : (m + 1) * members]
-            smoothers.append(smoother(own, some, masks, mask, truth, wired, shares=shares))
-            posteriors.append(mended(own, smoothers[-1], mask, truth, wired))
-        return posteriors, smoothers
 
     @property
     def smoothing_(self) -> dict[str, float]:

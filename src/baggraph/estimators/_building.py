@@ -111,14 +111,7 @@ def build_scaler(estimator: Any, bags: Bags) -> InstanceScaler:
 
 def build_wiring(estimator: Any, bags: Bags) -> AbstractWiring | None:
     """How the graph comes about; None for the base model."""
-    if estimator.head not in HEADS:
-        raise wrong(estimator, f"head to be one of {HEADS}", repr(estimator.head), closest(str(estimator.head), HEADS))
-    if estimator.label_inputs and estimator.head in ("gp", "linear"):
-        got, remedy = f"label_inputs with head={estimator.head!r}", "use head='gcn', 'sage' or 'restart'"
-        raise wrong(estimator, "a head that hears neighbours for label_inputs", got, remedy)
-    if estimator.smoothing is not None and estimator.head == "gp":
-        remedy = "leave it out: the process has the graph already"
-        raise wrong(estimator, "a head of layers for smoothing", "head='gp'", remedy)
+    _check_head(estimator)
     graph, k = estimator.graph, estimator.n_neighbors
     if graph is None or estimator.head == "linear":
         return None
@@ -140,6 +133,18 @@ def build_wiring(estimator: Any, bags: Bags) -> AbstractWiring | None:
     raise wrong(
         estimator, f"graph to be None, a BagGraph, or one of {GRAPHS}", repr(graph), closest(str(graph), GRAPHS)
     )
+
+
+def _check_head(estimator: Any) -> None:
+    """The head is known, and what else is asked for goes with it."""
+    if estimator.head not in HEADS:
+        raise wrong(estimator, f"head to be one of {HEADS}", repr(estimator.head), closest(str(estimator.head), HEADS))
+    if estimator.label_inputs and estimator.head in ("gp", "linear"):
+        got, remedy = f"label_inputs with head={estimator.head!r}", "use head='gcn', 'sage' or 'restart'"
+        raise wrong(estimator, "a head that hears neighbours for label_inputs", got, remedy)
+    if estimator.smoothing is not None and estimator.head == "gp":
+        remedy = "leave it out: the process has the graph already"
+        raise wrong(estimator, "a head of layers for smoothing", "head='gp'", remedy)
 
 
 def known_graph(estimator: Any, graph: BagGraph | str, bags: Bags) -> BagGraph:

@@ -120,6 +120,17 @@ class BagGraphParameters(BaseEstimator):
         return super().set_params(**params)
 
     def _check_parameters(self) -> None:
+        self._check_numbers()
+        if not isinstance(self.label_inputs, bool | np.bool_):
+            raise wrong(self, "label_inputs True or False", repr(self.label_inputs), "change it")
+        if self.smoothing not in (None, "auto"):
+            raise wrong(self, "smoothing None or 'auto'", repr(self.smoothing), "pass one")
+        state = self.random_state
+        number = isinstance(state, int | np.integer) and not isinstance(state, bool) and state >= 0
+        if not (state is None or number or isinstance(state, np.random.RandomState)):
+            raise wrong(self, "random_state None or a whole number from 0", repr(state), "pass 0")
+
+    def _check_numbers(self) -> None:
         for name in ("n_members", "n_neighbors", "candidate_ratio", "epochs", "steps"):
             value = getattr(self, name)
             if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
@@ -130,15 +141,7 @@ class BagGraphParameters(BaseEstimator):
                 raise wrong(self, f"{name} from {low} to {'1' if high > 1 else 'below 1'}", repr(value), "change it")
         if not isinstance(self.restart, int | float | np.number) or not 0 < self.restart <= 1:
             raise wrong(self, "restart above 0 and up to 1", repr(self.restart), "change it")
-        if not isinstance(self.label_inputs, bool | np.bool_):
-            raise wrong(self, "label_inputs True or False", repr(self.label_inputs), "change it")
-        if self.smoothing not in (None, "auto"):
-            raise wrong(self, "smoothing None or 'auto'", repr(self.smoothing), "pass one")
         for name in ("lr", "weight_decay"):
             value = getattr(self, name)
             if not isinstance(value, int | float | np.number) or not 0 <= value < np.inf:
                 raise wrong(self, f"{name} from 0", repr(value), "change it")
-        state = self.random_state
-        number = isinstance(state, int | np.integer) and not isinstance(state, bool) and state >= 0
-        if not (state is None or number or isinstance(state, np.random.RandomState)):
-            raise wrong(self, "random_state None or a whole number from 0", repr(state), "pass 0")

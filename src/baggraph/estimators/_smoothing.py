@@ -11,8 +11,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from baggraph.data._graph_measures import normalised
+from baggraph.data.bags import Bags
 from baggraph.data.posterior import LEAST_PROBABILITY, Posterior
 from baggraph.graphs.wiring import Wired
+from baggraph.inference.bag_graph import Inference
 from baggraph.nn.gcn import over_largest
 
 Array = NDArray[np.float64]
@@ -52,6 +54,34 @@ class Smoother:
         corrected = posterior.mean + np.where(joined, self.correct * (rows @ self.residuals) / total, 0.0)
         mended = np.where(joined, (1 - self.smooth) * corrected + self.smooth * (rows @ self.values) / total, corrected)
         return shifted(posterior, mended - posterior.mean, self.shares)
+
+
+def smooth_all(
+    estimator: Any,
+    raw: list[Posterior],
+    found: Inference,
+    bags: Bags,
+    targets: Array,
+    visible: Any,
+    sample_weight: Array,
+) -> tuple[list[Posterior], list[Smoother | None]]:
+    """Posteriors of all rows of ``visible`` (M, B), mended where inner folds, fitted as one more stack, say so."""
+    visible = estimator._weights(targets, np.asarray(visible), sample_weight) > 0  # a weight of zero hides a label
+    inner = [inner_masks(mask, estimator._seeds[0]) for mask in visible]
+    if estimator.smoothing is None or found.wired is None or not all(len(masks) for masks in inner):
+        return raw, [None] * len(raw)
+    parts, *_ = estimator._infer(bags, targets, np.concatenate(inner), sample_weight, attachable=False)
+    truth, members = estimator._truth(targets), int(estimator.n_members)
+    shares = getattr(estimator, "loss", None) == "bce"
+    posteriors: list[Posterior] = []
+    smoothers: list[Smoother | None] = []
+    for m, (own, masks, mask) in enumerate(zip(raw, inner, visible, strict=True)):
+        some, parts = parts[: len(masks)], parts[len(masks) :]
+        wired = found.wired[m * members : (m + 1) * members]
+        chosen = smoother(own, some, masks, mask, truth, wired, shares=shares)
+        smoothers.append(chosen)
+        posteriors.append(mended(own, chosen, mask, truth, wired))
+    return posteriors, smoothers
 
 
 def inner_masks(visible: Any, seed: int) -> NDArray[np.bool_]:
