@@ -129,7 +129,7 @@ def coins(key: Tensor, count: int, dtype: torch.dtype) -> Tensor:
     """A fair coin, 0 or 1, for every one of so many rows, from a key () or one a member (M,): (count,) or (M, count).
 
     >>> coins(torch.tensor(7, dtype=torch.int32), 8, torch.float32).tolist()
-    [0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0]
+    [0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0]
     """
     rows = torch.arange(count, dtype=torch.int32, device=key.device)
     return _Mask.run(scrambled(key), rows, 1, 0.5, dtype).squeeze(-1) / 2
