@@ -10,9 +10,10 @@ regions train) on the published 100 splits; five benchmark sets on 10 x 10 strat
 folder is not computed again; splits are trained as stacks of ``--stack``.
 
 Graphs: none; "shuffled", the known one (the learned one, where none is known) with its bags exchanged at random;
-"known", that of the data; "k-NN" and "learned", of the embeddings of the base model, which has no graph; "reweighted",
-the known one with weights times exp(-distance / median distance) of these embeddings.  No model is told coordinates,
-so that the graph is all that is known of places.
+"known", that of the data; "k-NN" and "learned", of embeddings; "reweighted", the known one with weights times
+exp(-distance / median distance) of embeddings.  Embeddings are those of the base model, which has no graph, and for
+"GP" the standardised means of bags, which see no label.  No model is told coordinates, so that the graph is all that
+is known of places.
 
 Models, all fixed in advance and none by these scores.  Encoder, pooling, learning rate, decay, epochs and neighbours
 are the paper's: Deep Sets on regions, rFF+pool on the benchmark sets.
@@ -20,9 +21,11 @@ are the paper's: Deep Sets on regions, rFF+pool on the benchmark sets.
 - GCN: one hop, the paper's last layer.
 - network: K = 10 steps with restart 0.1 (Gasteiger et al. 2019, who use these on all their sets) with a term of the
   bag's own, and labels of others as inputs, of which a coin shows half while training (Shi et al. 2021).
-- GP: a process over graph, linear means and the embedding of the base model.
+- GP: a process over the graph and linear means of instances, and without a graph over the means alone.
+- GP head: a process over graph, linear means and the embedding of the base model.  The embedding was trained on the
+  labels that the process is fitted to.
 
-All answer by the weights as fitted, from one network a split.  Intervals are those of the corrected paired t-test;
+Networks answer by the weights as fitted, one network a split.  Intervals are those of the corrected paired t-test;
 they are not corrected for the number of rows.
 """
 
@@ -30,7 +33,8 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,7 +44,8 @@ import torch
 from sklearn.base import clone
 
 import baggraph
-from baggraph import Bags, Posterior, ResultTable, datasets
+from baggraph import BagGraph, BagProcessClassifier, BagProcessRegressor, Bags, Posterior, ResultTable, datasets
+from baggraph.baselines import summarise
 from baggraph.data._fingerprint import fingerprint
 from baggraph.data.splits import pairs, stratified_folds
 from baggraph.estimators._building import build_wiring
@@ -55,8 +60,9 @@ GRAPHS = (NO_GRAPH, "shuffled", "known", "k-NN", "learned", "reweighted")
 MODELS: dict[str, dict[str, Any]] = {
     "GCN": {"head": "gcn"},
     "network": {"head": "restart", "steps": 10, "restart": 0.1, "label_inputs": True},
-    "GP": {"head": "gp"},
+    "GP head": {"head": "gp"},
 }
+PROCESS = "GP"
 BENCHMARK = ("musk1", "musk2", "fox", "tiger", "elephant")
 REGIONS = {
     "rental": ("rental", None),
@@ -127,7 +133,23 @@ def sampled(bags: Bags, listings: int, seed: int) -> Bags:
     return Bags(bags.instances[rows], np.arange(len(bags) + 1) * listings, bags.y, ids=bags.ids, graph=bags.graph)
 
 
-def method(one: Task, model: str, graph: str) -> Any:
+def process(one: Task, graph: str, bags: Bags) -> Any:
+    """A process with a graph of means of bags."""
+    kind = BagProcessClassifier if one.classify else BagProcessRegressor
+    if graph == NO_GRAPH:
+        return kind(parts="linear", graph=None)
+    return kind(parts=("graph", "linear"), graph=graph_of_means(one, graph, bags))
+
+
+def graph_of_means(one: Task, graph: str, bags: Bags) -> BagGraph:
+    """A graph whose embeddings are standardised means of bags."""
+    means = summarise(bags)
+    spread = means.std(axis=0)
+    stack = ((means - means.mean(axis=0)) / np.where(spread > 0, spread, 1.0))[None]
+    return build_wiring(network(one, "GCN", graph, bags), bags).graphs(stack, bags.ids)[0]
+
+
+def network(one: Task, model: str, graph: str, bags: Bags) -> Any:
     """The model with a graph, by the paper's settings of the data set."""
     kinds = {"known": "given", "k-NN": "knn", "learned": "learned", "reweighted": "reweighted"}
     if one.classify:
@@ -138,15 +160,17 @@ def method(one: Task, model: str, graph: str) -> Any:
         found.set_params(n_neighbors=NEIGHBORS[one.family], candidate_ratio=1)
     found.set_params(graph=kinds.get(graph), n_draws=0, observed=None, **MODELS[model])
     if graph == "shuffled":
-        own = clone(found).set_params(graph="learned" if one.bags.graph is None else "given", head="gcn")
-        found.set_params(graph=ShuffledWiring(build_wiring(own.set_params(label_inputs=False), one.bags)))
+        own = clone(found).set_params(
+            graph="learned" if bags.graph is None else "given", head="gcn", label_inputs=False
+        )
+        found.set_params(graph=ShuffledWiring(build_wiring(own, bags)))
     return found
 
 
 def methods(one: Task) -> dict[str, tuple[str, str]]:
     """Models with graphs by name; without a known graph, there is none to reweigh."""
     there = [graph for graph in GRAPHS if one.bags.graph is not None or graph not in ("known", "reweighted")]
-    return {f"{model}, {graph}": (model, graph) for model in MODELS for graph in there}
+    return {f"{model}, {graph}": (model, graph) for model in (*MODELS, PROCESS) for graph in there}
 
 
 def scores(one: Task, posterior: Posterior, y: Any, tested: np.ndarray) -> dict[str, float]:
@@ -165,7 +189,7 @@ def done(folder: Path, one: Task, name: str) -> set[tuple[int, int]]:
     return set(zip(rows["repeat"], rows["fold"], strict=True))
 
 
-def run_method(folder: Path, one: Task, name: str, model: Any, stack: int) -> None:
+def run_method(folder: Path, one: Task, name: str, make: Callable[[Bags], Any], stack: int) -> None:
     there = done(folder, one, name)
     waiting = [i for i, (place, *_) in enumerate(one.splits) if (place["repeat"], place["fold"]) not in there]
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
@@ -175,7 +199,7 @@ def run_method(folder: Path, one: Task, name: str, model: Any, stack: int) -> No
     for number, some in enumerate(one.stacks(waiting, stack)):
         bags = one.bags_of(some[0])
         started = time.perf_counter()
-        found = model.posteriors(bags, np.stack([one.splits[i][1] for i in some]))
+        found = make(bags).posteriors(bags, np.stack([one.splits[i][1] for i in some]))
         seconds = time.perf_counter() - started
         rows = []
         for i, posterior in zip(some, found, strict=True):
@@ -202,7 +226,7 @@ def table(folder: Path) -> str:
         metric = "accuracy" if name in BENCHMARK else SHOWN[name.split("/")[0].split(",")[0]]
         unit = 1 if metric == "rmse" else 100
         frame = results.filter(dataset=name, metric=metric).frame()
-        for model in MODELS:
+        for model in (*MODELS, PROCESS):
             own = {g: frame[frame["method"] == f"{model}, {g}"].set_index(["repeat", "fold"]) for g in GRAPHS}
             for graph, rows in own.items():
                 if len(rows):
@@ -226,7 +250,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=Path, required=True, help="folder of the result table")
     parser.add_argument("--tasks", nargs="+", default=[*REGIONS, *BENCHMARK], help="first words of names of tasks")
-    parser.add_argument("--methods", nargs="+", default=[""], help="beginnings of names, such as 'GCN' or 'GP, known'")
+    parser.add_argument(
+        "--methods", nargs="+", default=["GCN", "network", "GP,"], help="beginnings of names; 'GP head' takes long"
+    )
     parser.add_argument("--splits", type=int, default=100, help="how many, from the first")
     parser.add_argument("--stack", type=int, default=100, help="splits that are trained in one call")
     parser.add_argument("--table", action="store_true", help="only print the table of what is there")
@@ -236,7 +262,8 @@ def main() -> None:
             one = task(name, options.splits)
             for label, (model, graph) in methods(one).items():
                 if label.startswith(tuple(options.methods)):
-                    run_method(options.output, one, label, method(one, model, graph), options.stack)
+                    make = partial(process, one, graph) if model == PROCESS else partial(network, one, model, graph)
+                    run_method(options.output, one, label, make, options.stack)
     print(table(options.output))
 
 
