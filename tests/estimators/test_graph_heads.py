@@ -15,7 +15,7 @@ from baggraph.estimators._saving import load
 from baggraph.graphs.reweighted import ReweightedWiring
 from baggraph.inference._label_inputs import label_inputs, masked, out_of_fold
 from baggraph.inference.sampling import described
-from baggraph.nn import Head, Propagation, RestartPropagation, SquaredError
+from baggraph.nn import Head, OwnNeighbors, Propagation, SquaredError
 from baggraph.testing import check_bag_estimator
 
 B, NEW = 24, 4
@@ -76,7 +76,7 @@ def test_a_bag_that_is_shown_does_not_count_in_the_loss():
 
 
 def test_no_bag_is_answered_from_its_own_label_however_long_the_walk():
-    head = Head((4,), 1, layer=lambda i, o: RestartPropagation(i, o, steps=5), n_labels=2).double().eval()
+    head = Head((4,), 1, layer=lambda i, o: OwnNeighbors(i, o, steps=5, restart=0.1), n_labels=2).double().eval()
     paths = Propagation.of(KNOWN, dtype=torch.float64)
     Z = torch.randn(1, B, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     weights = torch.ones(1, B)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
 
 from baggraph import BagGraph
-from baggraph.nn import Head, OwnNeighbors, Propagation, RestartPropagation
+from baggraph.nn import Head, OwnNeighbors, Propagation
 from baggraph.nn.dropout import coins
 
 GRAPH = BagGraph.from_edges([("a", "b", 2.0), ("b", "c", 1.0), ("d", "e", 0.5)], ids=list("abcdef"))
@@ -29,7 +31,7 @@ def test_own_and_neighbors_have_weights_of_their_own():
 
 @pytest.mark.parametrize("restart", [0.1, 0.5])
 def test_restart_is_the_power_series_of_personalised_pagerank(restart):
-    layer = RestartPropagation(3, 2, steps=4, restart=restart).double()
+    layer = OwnNeighbors(3, 2, steps=4, restart=restart).double()
     A, walk = dense(), torch.zeros(6, 6, dtype=torch.float64)
     for power in range(4):
         walk += restart * (1 - restart) ** power * torch.linalg.matrix_power(A, power)
@@ -40,9 +42,11 @@ def test_restart_is_the_power_series_of_personalised_pagerank(restart):
 
 
 def test_a_walk_reaches_as_far_as_its_steps_and_no_further():
-    chain = BagGraph.from_edges(list(zip("abcdef"[:-1], "abcdef"[1:], strict=True)), ids=list("abcdef"))
-    head = Head((3,), 1, layer=lambda i, o: RestartPropagation(i, o, steps=2), hidden=(4,)).double().eval()
-    given = H.clone().requires_grad_()
+    chain = BagGraph.from_edges(list(pairwise("abcdef")), ids=list("abcdef"))
+    head = Head((3,), 1, layer=lambda i, o: OwnNeighbors(i, o, steps=2, restart=0.1), hidden=(4,)).double().eval()
+    for parameter in head.parameters():
+        torch.nn.init.constant_(parameter, 0.1)  # so that no unit is dead
+    given = H.abs().requires_grad_()
     (slope,) = torch.autograd.grad(head(given, Propagation.of(chain, dtype=torch.float64))[0, 0, 0], given)
     assert head.n_hops == 4
     assert (slope[: head.n_hops + 1] != 0).any(dim=1).all()

@@ -25,7 +25,6 @@ from baggraph.nn.heads import Head, PassHead
 from baggraph.nn.losses import AbstractLoss
 from baggraph.nn.network import Network
 from baggraph.nn.own_neighbors import OwnNeighbors
-from baggraph.nn.restart import RestartPropagation
 
 GRAPHS = ("given", "knn", "learned", "reweighted")
 HEADS = ("gcn", "gp", "linear", "restart", "sage")
@@ -81,7 +80,7 @@ def _level_widths(estimator: Any, given: nn.Module, n_features: int) -> tuple[in
 
 def _head(estimator: Any, widths: tuple[int, ...], loss: AbstractLoss) -> Head:
     kinds: dict[str, Callable[[int, int], nn.Module]] = {
-        "restart": partial(RestartPropagation, steps=int(estimator.steps), restart=float(estimator.restart)),
+        "restart": partial(OwnNeighbors, steps=int(estimator.steps), restart=float(estimator.restart)),
         "sage": OwnNeighbors,
     }
     return Head(

@@ -19,7 +19,7 @@ from baggraph.nn.gcn import over_largest
 
 Array = NDArray[np.float64]
 FOLDS = 5
-STEPS, RESTART = 10, 0.1  # of the walk, as in baggraph.nn.restart
+STEPS, RESTART = 10, 0.1  # of the walk, as in baggraph.nn.own_neighbors
 CORRECT, SMOOTH = (0.0, 0.5, 1.0), (0.0, 0.25, 0.5)  # the first of each is "or none"
 SALT = 0x50F7
 

@@ -28,7 +28,6 @@ from baggraph.nn.ragged import (
     segment_sum,
     spread,
 )
-from baggraph.nn.restart import RestartPropagation
 
 __all__ = [
     "AbstractLoss",
@@ -51,7 +50,6 @@ __all__ = [
     "PassHead",
     "Propagation",
     "ResPool",
-    "RestartPropagation",
     "RffPool",
     "SetTransformer",
     "SquaredError",
