@@ -91,7 +91,7 @@ def test_labels_that_are_noise_are_left_alone():
     truth = rng.normal(size=(N, 1))
     posterior = Posterior(np.zeros((1, N, 1)), np.array(IDS, dtype=object))
     masks = inner_masks(SEEN, 0)
-    own = smoother(posterior, [posterior] * len(masks), masks, SEEN, truth, [Wired(CHAIN)])
+    own = smoother(posterior, [(posterior, [Wired(CHAIN)], mask) for mask in masks], SEEN, truth, [Wired(CHAIN)])
     assert not own.acts
     assert mended(posterior, own, SEEN, truth, [Wired(CHAIN)]) is posterior
     assert own.of_new(posterior, []) is posterior

@@ -70,18 +70,24 @@ def smooth_all(
     inner = [inner_masks(mask, estimator._seeds[0]) for mask in visible]
     if estimator.smoothing is None or found.wired is None or not all(len(masks) for masks in inner):
         return raw, [None] * len(raw)
-    parts, *_ = estimator._infer(bags, targets, np.concatenate(inner), sample_weight, attachable=False)
+    parts, again, *_ = estimator._infer(bags, targets, np.concatenate(inner), sample_weight, attachable=False)
     truth, members = estimator._truth(targets), int(estimator.n_members)
+    graphs = _by_row(again.wired, members)
     shares = getattr(estimator, "loss", None) == "bce"
     posteriors: list[Posterior] = []
     smoothers: list[Smoother | None] = []
-    for m, (own, masks, mask) in enumerate(zip(raw, inner, visible, strict=True)):
-        some, parts = parts[: len(masks)], parts[len(masks) :]
-        wired = found.wired[m * members : (m + 1) * members]
-        chosen = smoother(own, some, masks, mask, truth, wired, shares=shares)
+    for own, masks, mask, wired in zip(raw, inner, visible, _by_row(found.wired, members), strict=True):
+        some, parts = list(zip(parts, graphs, masks, strict=False)), parts[len(masks) :]
+        graphs = graphs[len(masks) :]
+        chosen = smoother(own, some, mask, truth, wired, shares=shares)
         smoothers.append(chosen)
         posteriors.append(mended(own, chosen, mask, truth, wired))
     return posteriors, smoothers
+
+
+def _by_row(wired: list[Wired] | None, members: int) -> list[list[Wired]]:
+    """Graphs of the members of every row of masks."""
+    return [] if wired is None else [wired[i : i + members] for i in range(0, len(wired), members)]
 
 
 def inner_masks(visible: Any, seed: int) -> NDArray[np.bool_]:
@@ -97,8 +103,7 @@ def inner_masks(visible: Any, seed: int) -> NDArray[np.bool_]:
 
 def smoother(
     posterior: Posterior,
-    inner: Sequence[Posterior],
-    masks: Any,
+    inner: Sequence[tuple[Posterior, Sequence[Wired], Any]],
     visible: Any,
     truth: Array,
     wired: Sequence[Wired],
@@ -107,18 +112,19 @@ def smoother(
 ) -> Smoother:
     """The choice of least inner log-loss.
 
-    ``inner`` are posteriors of fits that see the labels of ``masks`` (K, B); ``truth`` (B, C) are one-hot labels or
-    targets.  Residuals are those of bags a fit did not see, and a fold is scored as if its labels were hidden.
+    ``inner`` are posterior and graphs of fits, each with the labels (B,) that it saw; ``truth`` (B, C) are one-hot
+    labels or targets.  Residuals are those of bags a fit did not see, and a fold is scored as if its labels were
+    hidden, on the graphs of its fit.
     """
-    matrix = _matrix(wired)
-    held = np.asarray(visible) & ~np.asarray(masks)
+    held = [np.asarray(visible) & ~np.asarray(mask) for _, _, mask in inner]
     outside = np.zeros_like(truth)
-    for fold, part in zip(held, inner, strict=True):
+    for fold, (part, _, _) in zip(held, inner, strict=True):
         outside[fold] = part.mean[fold]
     residuals = np.where(np.asarray(visible)[:, None], truth - outside, 0.0)
     choices = [(c, s) for c in CORRECT for s in SMOOTH]
     found: dict[tuple[float, float], list[Array]] = {choice: [] for choice in choices}
-    for fold, mask, part in zip(held, np.asarray(masks), inner, strict=True):
+    for fold, (part, graphs, mask) in zip(held, inner, strict=True):
+        matrix = _matrix(graphs)
         own = np.where(mask[:, None], outside, part.mean)
         spread = _spread(matrix, residuals, mask)
         for choice in choices:
@@ -126,6 +132,7 @@ def smoother(
     known = np.concatenate([truth[fold] for fold in held])
     losses = [_log_loss(np.concatenate(found[choice]), known, posterior.is_classification) for choice in choices]
     correct, smooth = choices[int(np.argmin(losses))]
+    matrix = _matrix(wired)
     spread = _spread(matrix, residuals, np.asarray(visible))
     values = _mended(matrix, posterior.mean, spread, truth, np.asarray(visible), correct, smooth)[1]
     return Smoother(correct, smooth, np.where(np.asarray(visible)[:, None], residuals, spread), values, shares)
