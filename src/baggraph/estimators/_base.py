@@ -23,6 +23,7 @@ from baggraph.estimators._input import bags_of, takes_bags, weights_of, with_lab
 from baggraph.estimators._parameters import BagGraphParameters
 from baggraph.estimators._progress import teller
 from baggraph.estimators._savable import Savable
+from baggraph.estimators._smoothing import smooth_all
 from baggraph.inference.bag_graph import Inference, Plan, infer
 from baggraph.inference.calibration import Conformal
 from baggraph.inference.sampling import Draws
@@ -91,9 +92,9 @@ class BagGraphEstimator(Savable, AbstractSeededStack, BagGraphParameters):
         held = self._hold_out(targets, known, self._seeds)
         visible = known & ~held
         sample_weight = weights_of(sample_weight, len(bags), type(self).__name__)
-        (raw,), found, plan, scales = self._infer(
-            bags, targets, visible[None], sample_weight, [self._seeds], attachable=True
-        )
+        first, seeds = visible[None], [self._seeds]
+        (raw,), found, plan, scales = self._infer(bags, targets, first, sample_weight, seeds, attachable=True)
+        (raw,), (self._smoother,) = smooth_all(self, [raw], found, bags, targets, first, sample_weight, seeds)
         self._correction = self._calibrated(raw, targets, visible, np.flatnonzero(held))
         self.posterior_ = self._corrected(raw, self._correction)
         held_part = self.posterior_.take(held) if held.any() else None
@@ -133,10 +134,11 @@ class BagGraphEstimator(Savable, AbstractSeededStack, BagGraphParameters):
             seeds = [own._draw_seeds(state) for state in random_states]
         seen_by_any = bags.labelled & masks.any(axis=0)
         targets = own._read_targets(bags.replace(y=_hidden(bags.y, ~seen_by_any)))
-        shown = masks & seen_by_any
+        shown, alike = masks & seen_by_any, np.ones(len(bags))
         held = np.stack([own._hold_out(targets, *row) for row in zip(shown, seeds, strict=True)])
         visible = shown & ~held
-        raw, *_ = own._infer(bags, targets, visible, np.ones(len(bags)), seeds, attachable=False)
+        raw, graphs, *_ = own._infer(bags, targets, visible, alike, seeds, attachable=False)
+        raw, _ = smooth_all(own, raw, graphs, bags, targets, visible, alike, seeds)
         found = []
         for part, seen, out in zip(raw, visible, held, strict=True):
             correction = own._calibrated(part, targets, seen, np.flatnonzero(out))
@@ -158,8 +160,11 @@ class BagGraphEstimator(Savable, AbstractSeededStack, BagGraphParameters):
             embeddings = self._fitted.embed(self.scaler_.transform(bags))
             raw = pooled_of_new(self._heads, bags, embeddings, self.graph, self._fitted.ids, links)
             return self._corrected(raw, self._correction)
-        draws = self._fitted.draws(self.scaler_.transform(bags), links, joint)
-        return self._corrected(self._pooled(draws, self._scales, bags.ids), self._correction)
+        scaled = self.scaler_.transform(bags)
+        raw = self._pooled(self._fitted.draws(scaled, links, joint), self._scales, bags.ids)
+        if self._smoother is not None and self._smoother.acts:
+            raw = self._smoother.of_new(raw, self._fitted.links(scaled, self._fitted.checked(links, len(bags))))
+        return self._corrected(raw, self._correction)
 
     def predict(self, X: Any) -> Any:
         """Labels of new bags: the most probable class, or the expected target."""
@@ -189,6 +194,10 @@ class BagGraphEstimator(Savable, AbstractSeededStack, BagGraphParameters):
         from baggraph.estimators._explaining import explain
 
         self._refuse_process("explain")
+        own = getattr(self, "_smoother", None)
+        if own is not None and own.acts:
+            got, remedy = f"one with {self.smoothing_}", "fit with smoothing=None"
+            raise wrong(self, "a network that is not corrected and smoothed for explain", got, remedy)
         return explain(self, X, of=of, method=method, seen=seen, links=links)
 
     def to_onnx(self, path: str | Path) -> Path:
@@ -243,6 +252,13 @@ class BagGraphEstimator(Savable, AbstractSeededStack, BagGraphParameters):
             posteriors, self._heads = [pooled(own, bags.ids) for own in heads], heads[0]
         return posteriors, found, plan, scales
 
+    @property
+    def smoothing_(self) -> dict[str, float]:
+        """Strengths of both steps of ``smoothing`` that inner folds chose; zeros say none."""
+        check_is_fitted(self, "posterior_")
+        own = self._smoother
+        return {"correct": 0.0 if own is None else own.correct, "smooth": 0.0 if own is None else own.smooth}
+
     def _pooled(self, draws: Draws, scales: Any, ids: Any) -> Posterior:
         """One posterior of the draws (M, S, B, t) of all members."""
         merged = [None if v is None else v.flatten(0, 1) for v in (draws.mean, draws.variance)]
@@ -278,6 +294,10 @@ class BagGraphEstimator(Savable, AbstractSeededStack, BagGraphParameters):
     def _refuse_process(self, what: str) -> None:
         if self.head == "gp":
             raise wrong(self, f"a head of layers for {what}", "head='gp'", "fit with head='gcn' or 'linear'")
+
+    @abstractmethod
+    def _truth(self, targets: Array) -> Array:
+        """Labels as posteriors say them (B, C): one-hot, or targets; zeros where there is none."""
 
     @abstractmethod
     def _labels_of(self, targets: Array) -> Any:

@@ -23,8 +23,10 @@ from baggraph.errors import DataFileError, ParameterError
 from baggraph.estimators._fitted import Fitted
 from baggraph.estimators._gp_head import ProcessHead
 from baggraph.estimators._parcel import Parcel
+from baggraph.estimators._smoothing import Smoother
 from baggraph.graphs._attach import NearestRule, OneNodeRule
 from baggraph.graphs.learned import LearnedGraph
+from baggraph.graphs.reweighted import EdgeRule, ReweightedWiring
 from baggraph.graphs.wiring import GivenWiring, LearnedWiring, NearestWiring, Wired
 from baggraph.inference.bag_graph import Plan
 from baggraph.inference.calibration import Conformal
@@ -36,9 +38,10 @@ from baggraph.inference.gp_regression import FittedRegression
 from baggraph.inference.gp_scale import Scale
 from baggraph.nn.losses import BinaryCrossEntropy, CrossEntropy, Gaussian, SquaredError
 
-DATA = (InstanceScaler, Posterior, Conformal)
+DATA = (InstanceScaler, Posterior, Conformal, Smoother)
 NETWORKS = (Fitted, Plan, BinaryCrossEntropy, CrossEntropy, Gaussian, SquaredError)
-GRAPHS = (Wired, OneNodeRule, NearestRule, GivenWiring, LearnedWiring, NearestWiring, LearnedGraph)
+RULES = (OneNodeRule, NearestRule, EdgeRule)
+GRAPHS = (Wired, GivenWiring, LearnedWiring, NearestWiring, ReweightedWiring, LearnedGraph, *RULES)
 KERNELS = (Parameter, Constant, Linear, Stationary, Spectral, Process, FittedProcess)
 PROCESSES = (Settings, Description, Scale, FittedRegression, FittedSide, FittedClasses, ProcessHead)
 CLASSES: dict[str, type] = {kind.__name__: kind for kind in (*DATA, *NETWORKS, *GRAPHS, *KERNELS, *PROCESSES)}

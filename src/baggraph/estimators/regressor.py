@@ -114,6 +114,9 @@ class BagGraphRegressor(RegressorMixin, BagGraphEstimator):
         scale = np.where(scale > 0, scale, 1.0)
         return (targets - center) / scale, (center, scale)
 
+    def _truth(self, targets: Array) -> Array:
+        return np.nan_to_num(targets)
+
     def _labels_of(self, targets: Array) -> Any:
         return targets
 
