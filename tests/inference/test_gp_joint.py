@@ -13,7 +13,7 @@ from baggraph.inference._gp_torch import Chosen, Covariance, Factor, held_out_de
 from baggraph.inference._joint_program import JointMember, JointProgram, Shared
 from baggraph.inference._members import Layout, start
 from baggraph.inference._program import Settings as Training
-from baggraph.inference.gp import AbstractEvidence, Evidence, fit_process
+from baggraph.inference.gp import JITTER, AbstractEvidence, Evidence, fit_process
 from baggraph.inference.gp_bags import Settings, describe
 from baggraph.inference.gp_joint import fit_joint, zeroed
 from baggraph.inference.gp_regression import regress
@@ -96,7 +96,8 @@ def dense_loss(made_program: JointProgram, m: int, log_theta: np.ndarray) -> flo
     evidence = Evidence(shared.process, {k: v[member.seen] for k, v in shared.rows.items()}, member.targets)
     theta = np.exp(log_theta)
     parts = shared.process.signal(evidence.pairs, theta)
-    covariance = sum(parts.values()) + np.diag(shared.process.noise(evidence.rows, theta))
+    signal = np.asarray(sum(parts.values()))
+    covariance = signal + np.diag(shared.process.noise(evidence.rows, theta) + JITTER * np.diag(signal).mean())
     likelihood = multivariate_normal(g, covariance).logpdf(member.targets[:, 0])
     return -(likelihood + AbstractEvidence.log_prior(evidence, theta)[0]) / len(member.seen)
 

@@ -127,10 +127,8 @@ def fit_joint(
         As for :func:`~baggraph.inference.stack.fit_stack`; ``progress`` is given the phase first.
 
     """
-    settings = Settings(
-        SquaredError(plain[0].fitted.targets.shape[1]), epochs, "l2", "weights", None, None, precision,
-        chosen_device(device),
-    )  # fmt: skip
+    loss = SquaredError(plain[0].fitted.targets.shape[1])
+    settings = Settings(loss, epochs, "l2", "weights", None, None, precision, chosen_device(device))
     _check(network, plain, settings, seeds, lr, weight_decay)
     dtype = torch.float64 if precision == "float64" else torch.float32
     instances, offsets = dense(bags, dtype, settings.device)
