@@ -123,7 +123,7 @@ class Factor(NamedTuple):
         """``log N(r; 0, K)`` (M,) of residuals (M, n, t), columns independent."""
         t = residual.shape[2]
         log_roots = self.root.diagonal(dim1=1, dim2=2).log().sum(1)
-        constant = 0.5 * LOG_2PI * t * self.there.sum(1)
+        constant = 0.5 * LOG_2PI * t * self.there.sum(1).to(DOUBLE)
         return -0.5 * self.white(residual).square().sum((1, 2)) - t * log_roots - constant
 
 
