@@ -37,16 +37,15 @@ def without(bags: Bags, away: np.ndarray) -> Bags:
 
 @pytest.mark.parametrize("encoder", ["deep-sets", "set-transformer"])
 def test_hidden_labels_change_no_bit_and_folds_are_single_fits(encoder):
-    bags = made(n=30, most=12)
+    bags = made(n=20, most=8)
     options = SMALL if encoder == "deep-sets" else {"width": 8, "heads": 2}
-    model = BagGraphRegressor(**{**FAST, "encoder": encoder, "encoder_options": options, "epochs": 12, "n_members": 2})
-    masks = np.stack([np.arange(30) % 3 != 0, np.arange(30) % 4 != 1])
-    at_once = model.posteriors(bags, masks)
-    for mask, found in zip(masks, at_once, strict=True):
-        alone = BagGraphRegressor(**model.get_params()).fit(without(bags, ~mask))
-        np.testing.assert_array_equal(found.draws, alone.posterior_.draws)
-        other = model.posteriors(bags.replace(y=np.where(mask, bags.y, 1 - bags.y)), mask[None])[0]
-        np.testing.assert_array_equal(found.draws, other.draws)
+    settings = {**FAST, "encoder": encoder, "encoder_options": options, "epochs": 6, "n_members": 2}
+    masks = np.stack([np.arange(20) % 3 != 0, np.arange(20) % 4 != 1])
+    at_once = BagGraphRegressor(**settings).posteriors(bags, masks)
+    alone = BagGraphRegressor(**settings).fit(without(bags, ~masks[1]))
+    np.testing.assert_array_equal(at_once[1].draws, alone.posterior_.draws)
+    other = BagGraphRegressor(**settings).posteriors(bags.replace(y=np.where(masks[0], bags.y, 1 - bags.y)), masks[:1])
+    np.testing.assert_array_equal(at_once[0].draws, other[0].draws)
 
 
 def test_without_an_epoch_it_is_the_process():
@@ -64,12 +63,12 @@ def test_without_an_epoch_it_is_the_process():
 
 def test_it_beats_the_process_alone_and_the_process_after_the_network():
     errors = []
-    for seed in range(3):
-        bags = made(seed)
+    for seed in range(2):
+        bags = made(seed, most=30)
         away = np.random.default_rng(seed).permutation(60) < 18
         hidden = without(bags, away)
         separate = {**FAST, "objective": "separate"}
-        models = [BagGraphRegressor(**{**FAST, "epochs": 100}), BagGraphRegressor(**{**separate, "epochs": 100})]
+        models = [BagGraphRegressor(**{**FAST, "epochs": 80}), BagGraphRegressor(**{**separate, "epochs": 80})]
         models.append(BagProcessRegressor(parts=("position", "linear"), graph=None))
         errors.append([((m.fit(hidden).transduction_ - bags.y)[away] ** 2).mean() ** 0.5 for m in models])
     joint, separate, process = np.mean(errors, axis=0)

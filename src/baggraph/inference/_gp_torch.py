@@ -134,10 +134,8 @@ def log_prior(log_theta: Tensor, center: Tensor, spread: Tensor) -> Tensor:
     return -0.5 * z.square().sum(1)
 
 
-def held_out_density(
-    cross: Tensor, variance: Tensor, factor: Factor, residual: Tensor, held: Tensor, there: Tensor
-) -> Tensor:
-    """Mean log density (M,) of residuals (M, m, t) of bags whose labels are not seen, each on its own.
+def held_out_densities(cross: Tensor, variance: Tensor, factor: Factor, residual: Tensor, held: Tensor) -> Tensor:
+    """Log densities (M, m) of residuals (M, m, t) of bags whose labels are not seen, each on its own, a target.
 
     ``cross`` (M, n, m) is their covariance with seen bags, whose residuals are (M, n, t); ``variance`` (M, m) of signal
     and noise, before a label is seen.
@@ -145,5 +143,4 @@ def held_out_density(
     white = factor.white(cross)
     mean = white.transpose(1, 2) @ factor.white(residual)
     left = (variance - white.square().sum(1)).clamp_min(1e-12).unsqueeze(2)
-    each = -0.5 * ((held - mean).square() / left + left.log() + LOG_2PI)
-    return torch.where(there.unsqueeze(2), each, 0.0).mean(2).sum(1) / there.sum(1)
+    return -0.5 * ((held - mean).square() / left + left.log() + LOG_2PI).mean(2)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from baggraph.inference._adam import StackedAdam
-from baggraph.inference._gp_torch import DOUBLE, Chosen, Covariance, Factor, held_out_density, log_prior
+from baggraph.inference._gp_torch import DOUBLE, Chosen, Covariance, Factor, held_out_densities, log_prior
 from baggraph.inference._members import Layout, epoch_keys, forward
 from baggraph.inference._program import Settings, keep_freed_memory, product_precision
 from baggraph.inference.gp import REACH, Process, Rows
@@ -55,7 +55,7 @@ class Shared(NamedTuple):
 
 
 class JointTrained(NamedTuple):
-    """Outputs (M, B, t), embeddings, losses (M, epochs), parameters, those of covariances, densities (M, looks)."""
+    """Outputs (M, B, t), embeddings, losses (M, epochs), parameters of both, densities of held bags (M, m, looks)."""
 
     outputs: Tensor
     embedding: Tensor
@@ -108,7 +108,7 @@ class JointProgram:
             with torch.no_grad():
                 outputs, embedding = self._forward(None)
         columns = torch.stack(losses, 1) if losses else self.log_theta.new_zeros(len(self.members), 0)
-        looks = torch.stack(densities, 1) if densities else self.log_theta.new_zeros(len(self.members), 0)
+        looks = torch.stack(densities, 2) if densities else self.log_theta.new_zeros(len(self.members), 0, 0)
         found = (outputs, embedding, columns, self.rows, self.log_theta.detach(), looks)
         return JointTrained(*(tensor.cpu() for tensor in found))
 
@@ -164,13 +164,13 @@ class JointProgram:
 
     @torch.no_grad()
     def _look(self) -> Tensor:
-        """Mean log density (M,) of the targets of bags held out."""
+        """Log densities (M, m) of the targets of bags held out, each on its own."""
         outputs, _ = self._forward(None)
         residual = self.targets - self.seen.of_rows(outputs)
         held = self.held_targets - self.held.of_rows(outputs)
         before = self.own.signal(self.log_theta).diagonal(dim1=1, dim2=2) + self.own.noise(self.log_theta)
         factor, cross = self._factor(), self.cross.signal(self.log_theta)
-        return held_out_density(cross, before, factor, residual, held, self.held.there)
+        return held_out_densities(cross, before, factor, residual, held)
 
 
 def _filled(targets: Sequence[Any], chosen: Chosen) -> Tensor:

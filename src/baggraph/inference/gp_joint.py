@@ -103,7 +103,8 @@ def fit_joint(
 
     The training bags of a member are cut into FOLDS parts; each is left out once, the process fitted to the rest, and
     network and process trained on it for ``epochs``.  The epoch (0, 5, 10, ...) after which the parts left out have the
-    largest log density is that at which training on all training bags stops.
+    largest log density is that at which training on all training bags stops; it must gain a standard error, over the
+    bags, on the process alone, or there is no training at all.
 
     Parameters
     ----------
@@ -194,16 +195,27 @@ def _left_out(plain: FittedRegression, seen: NDArray[np.int64], seed: int, epoch
 
 
 def _chosen(inner: Sequence[Sequence[JointMember]], densities: Any) -> tuple[list[int], list[Array]]:
-    """The number of epochs of the largest mean log density over all bags left out, and these means, by member."""
+    """The number of epochs, and the mean log density of all bags left out after every look, by member."""
     epochs, means, first = [], [], 0
     for members in inner:
-        counts = np.array([len(member.held) for member in members], dtype=np.float64)
-        own = np.asarray(densities[first : first + len(members)])
+        own = densities[first : first + len(members)]
         first += len(members)
-        mean = counts @ np.nan_to_num(own, nan=-np.inf) / counts.sum() if len(members) else np.zeros(1)
-        epochs.append(min(int(np.argmax(mean)) * LOOK_EVERY, members[0].epochs) if len(members) else 0)
-        means.append(mean)
+        parts = [part[: len(member.held)] for part, member in zip(own, members, strict=True)]
+        looks = np.nan_to_num(np.concatenate(parts), nan=-np.inf) if parts else np.zeros((1, 1))
+        epochs.append(min(best_look(looks) * LOOK_EVERY, members[0].epochs) if members else 0)
+        means.append(looks.mean(axis=0))
     return epochs, means
+
+
+def best_look(densities: Array) -> int:
+    """The look of the largest mean of log densities (bags, looks), if it gains a standard error on the first one.
+
+    >>> best_look(np.array([[0.0, 1.0], [0.0, 1.2]])), best_look(np.array([[0.0, 1.0], [0.0, -0.9]]))
+    (1, 0)
+    """
+    best = int(np.argmax(densities.mean(axis=0)))
+    gains = densities[:, best] - densities[:, 0]
+    return best if gains.mean() > gains.std() / np.sqrt(len(gains)) else 0
 
 
 def _train(
@@ -231,8 +243,14 @@ def _train(
         parts.append(JointProgram(shared, rows[first : first + chunk], some).train(tell))
         done += own
     most = max(part.losses.shape[1] for part in parts)
-    losses = [nn.functional.pad(part.losses, (0, most - part.losses.shape[1]), value=torch.nan) for part in parts]
-    even = [part._replace(losses=own) for part, own in zip(parts, losses, strict=True)]
+    held = max(part.densities.shape[1] for part in parts)
+    even = [
+        part._replace(
+            losses=nn.functional.pad(part.losses, (0, most - part.losses.shape[1]), value=torch.nan),
+            densities=nn.functional.pad(part.densities, (0, 0, 0, held - part.densities.shape[1]), value=torch.nan),
+        )
+        for part in parts
+    ]
     return JointTrained(*(torch.cat(tensors) for tensors in zip(*even, strict=True)))
 
 
