@@ -215,3 +215,14 @@ def test_one_training_bag_chooses_nothing():
     (found,) = fit(np.eye(B)[:1] > 0, [0]).regressions
     assert found.epochs == 0
     assert not found.outputs.any()
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize(("precision", "close"), [("float64", 1e-6), ("float32", 1e-2)])
+def test_a_gpu_finds_the_same(precision, close, monkeypatch):
+    masks = np.stack([np.arange(B) < 15, np.arange(B) % 3 > 0, np.arange(B) > 9])
+    monkeypatch.setattr(gp_joint, "_chosen", always(10))
+    there, here = (fit(masks, range(3), precision=precision, device=device) for device in ("cuda", "cpu"))
+    for found, expected in zip(there.regressions, here.regressions, strict=True):
+        np.testing.assert_allclose(found.outputs, expected.outputs, atol=close)
+        np.testing.assert_allclose(found.rest.fitted.theta, expected.rest.fitted.theta, rtol=10 * close)

@@ -140,14 +140,16 @@ def fit_joint(
     )
     places = [np.flatnonzero(mask) for mask in np.asarray(masks)]
     inner = [_left_out(*one, epochs) for one in zip(plain, places, seeds, strict=True)]
-    tried = _train(shared, [member for members in inner for member in members], memory_bytes, progress, "epochs")
+    tried = _train(
+        shared, [member for members in inner for member in members], memory_bytes, progress, "choosing epochs"
+    )
     chosen, densities = _chosen(inner, [] if tried is None else tried.densities.numpy())
     none = np.zeros(0, dtype=np.int64)
     final = [
         JointMember(seed, seen, one.fitted.targets, one.fitted.theta, int(stop), none, one.fitted.targets[:0])
         for seed, seen, one, stop in zip(seeds, places, plain, chosen, strict=True)
     ]
-    found = cast(JointTrained, _train(shared, final, memory_bytes, progress, "all training bags"))
+    found = cast(JointTrained, _train(shared, final, memory_bytes, progress, "training"))
     stack = _as_stack(network, shared.layout, found)
     facts = zip(plain, places, stack.mean.numpy(), np.exp(found.log_theta.numpy()), chosen, densities, strict=True)
     return JointFit(stack, [_regression(*fact) for fact in facts])
