@@ -7,6 +7,7 @@ import pytest
 
 from baggraph import BagGraph, BagGraphRegressor, BagProcessRegressor, Bags, load
 from baggraph.errors import ParameterError
+from baggraph.testing import check_bag_estimator
 
 SMALL = {"phi": (16, 16), "rho": (16,), "pooling": "mean", "activation": "elu"}
 FAST = {"encoder": "deep-sets", "encoder_options": SMALL, "head": "gp", "objective": "joint", "graph": None}
@@ -124,3 +125,7 @@ def test_what_it_refuses(change, said):
 def test_bags_of_weights_are_refused():
     with pytest.raises(ParameterError, match="equal weight"):
         BagGraphRegressor(**FAST).fit(made(n=12, most=9), sample_weight=np.arange(12) + 1.0)
+
+
+def test_it_keeps_the_laws_of_estimators_of_bags():
+    assert check_bag_estimator(BagGraphRegressor(**{**FAST, "epochs": 5}))
