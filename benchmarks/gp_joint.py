@@ -35,6 +35,7 @@ CANDIDATES: dict[str, dict[str, Any]] = {
     "learning rate 1e-3": {"lr": 1e-3},
     "weight decay 1e-2": {"weight_decay": 1e-2},
     "layers of 32": {"encoder_options": NARROW},
+    "one member": {"n_members": 1},
 }
 
 
