@@ -18,7 +18,7 @@ from baggraph.data.splits import label_mask
 from baggraph.data.stacked import AbstractStacked
 from baggraph.estimators._building import build_network, build_plan, build_scaler, wrong
 from baggraph.estimators._fitted import Fitted
-from baggraph.estimators._gp_head import AbstractHead, fit_heads, mean_shares, pooled, pooled_of_new
+from baggraph.estimators._gp_head import AbstractHead, fit_heads, graphs_of, mean_shares, pooled, pooled_of_new
 from baggraph.estimators._input import bags_of, takes_bags, weights_of, with_labels
 from baggraph.estimators._joint_head import fit_jointly
 from baggraph.estimators._parameters import BagGraphParameters
@@ -110,7 +110,7 @@ class BagGraphEstimator(Savable, AbstractStacked, BagGraphParameters):
         self.transduction_ = self.posterior_.prediction
         self.graphs_ = None if found.wired is None else [one.graph for one in found.wired]
         if self.head == "gp":
-            self.graphs_ = [one.wired.graph for one in self._heads if one.wired is not None] or None
+            self.graphs_ = graphs_of(self._heads)
             self.shares_ = mean_shares(self._heads)
         self.graph_ = None if self.graphs_ is None else self.graphs_[0]
         self.embedding_ = found.fit.embedding[0].numpy()

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from baggraph.data.bags import Bags
+from baggraph.data.graph import BagGraph
 from baggraph.data.posterior import Posterior
 from baggraph.estimators._building import build_wiring, wrong
 from baggraph.estimators._known import known_links
@@ -120,6 +121,11 @@ def pooled_of_new(
         links = known_links(graph, bags.ids, old_ids)
     parts = [head.of_new(bags, own.numpy(), links) for head, own in zip(heads, said, strict=True)]
     return Posterior.pooled(parts)
+
+
+def graphs_of(heads: Sequence[AbstractHead]) -> list[BagGraph] | None:
+    """The graphs of the members, or None where there is none."""
+    return [one.wired.graph for one in heads if one.wired is not None] or None
 
 
 def mean_shares(heads: Sequence[AbstractHead]) -> dict[str, float]:
