@@ -18,8 +18,9 @@ from baggraph.data.splits import label_mask
 from baggraph.data.stacked import AbstractSeededStack
 from baggraph.estimators._building import build_network, build_plan, build_scaler, wrong
 from baggraph.estimators._fitted import Fitted
-from baggraph.estimators._gp_head import fit_heads, mean_shares, pooled, pooled_of_new
+from baggraph.estimators._gp_head import AbstractHead, fit_heads, graphs_of, mean_shares, pooled, pooled_of_new
 from baggraph.estimators._input import bags_of, takes_bags, weights_of, with_labels
+from baggraph.estimators._joint_head import fit_jointly
 from baggraph.estimators._parameters import BagGraphParameters
 from baggraph.estimators._progress import teller
 from baggraph.estimators._savable import Savable
@@ -41,6 +42,11 @@ class BagGraphEstimator(Savable, AbstractSeededStack, BagGraphParameters):
     @abstractmethod
     def _read_targets(self, bags: Bags) -> Array:
         """Codes (B,) or targets (B, t), NaN where a bag is unlabelled; notes what is known of them."""
+
+    @property
+    @abstractmethod
+    def _joint(self) -> bool:
+        """Whether network and process are trained by one objective."""
 
     @abstractmethod
     def _loss(self, targets: Array) -> AbstractLoss:
@@ -107,12 +113,13 @@ class BagGraphEstimator(Savable, AbstractSeededStack, BagGraphParameters):
         self.transduction_ = self.posterior_.prediction
         self.graphs_ = None if found.wired is None else [one.graph for one in found.wired]
         if self.head == "gp":
-            self.graphs_ = [one.wired.graph for one in self._heads if one.wired is not None] or None
+            self.graphs_ = graphs_of(self._heads)
             self.shares_ = mean_shares(self._heads)
         self.graph_ = None if self.graphs_ is None else self.graphs_[0]
         self.embedding_ = found.fit.embedding[0].numpy()
-        self.loss_curve_ = found.fit.losses.mean(0).numpy()
-        self.n_iter_ = int(self.epochs)
+        losses = found.fit.losses
+        self.loss_curve_ = (losses.nanmean(0) if self._joint else losses.mean(0)).numpy()
+        self.n_iter_ = int(found.fit.epochs[0] if self._joint else self.epochs)
 
     def posteriors(self, bags: Bags, masks: Any, random_states: Sequence[int] | None = None) -> list[Posterior]:
         """Posteriors of all bags for every row of ``masks`` (M, B), which says whose labels are seen.
@@ -157,8 +164,9 @@ class BagGraphEstimator(Savable, AbstractSeededStack, BagGraphParameters):
         if self.head == "gp":
             if joint:
                 self._refuse_process("joint=True")
-            embeddings = self._fitted.embed(self.scaler_.transform(bags))
-            raw = pooled_of_new(self._heads, bags, embeddings, self.graph, self._fitted.ids, links)
+            said = self._fitted.embed(self.scaler_.transform(bags))
+            said = self._fitted.outputs(said) if self._joint else said
+            raw = pooled_of_new(self._heads, bags, said, self.graph, self._fitted.ids, links)
             return self._corrected(raw, self._correction)
         scaled = self.scaler_.transform(bags)
         raw = self._pooled(self._fitted.draws(scaled, links, joint), self._scales, bags.ids)
@@ -233,6 +241,11 @@ class BagGraphEstimator(Savable, AbstractSeededStack, BagGraphParameters):
             member = int(np.argmin(weights.any(axis=1)))
             got = f"weights of zero only (member {member})"
             raise wrong(self, "a labelled bag to train on", got, "show or weigh some")
+        if self._joint:
+            tell = teller(self.verbose)
+            joint, found = fit_jointly(self, bags, scaled, targets, np.asarray(weights), plan, self._seeds, tell)
+            self._heads: Sequence[AbstractHead] = joint[0]
+            return [pooled(own, bags.ids) for own in joint], found, plan, None
         trained_on, scales = self._scaled_targets(targets, weights)
         members = int(self.n_members)
         repeated = trained_on if trained_on.ndim < 3 else np.repeat(trained_on, members, axis=0)

@@ -79,6 +79,10 @@ class Fitted:
                 parts.append(forward(network, parameters, instances, offsets, None).embedding)
         return torch.cat(parts, dim=1)
 
+    def outputs(self, embedding: Tensor) -> Tensor:
+        """What the networks say (M, m, t) of embeddings (M, m, h), the mean of their levels."""
+        return head_outputs(self.network, self.parameters, embedding, None, None).to(torch.float64).mean(1)
+
     def draws(self, bags: Bags, links: Any, joint: bool) -> Draws:
         """Draws (M, S, m, t) of new bags, with ``links`` (m, B) to those in fit, or as the graph's rule joins them."""
         new = self.embed(bags)

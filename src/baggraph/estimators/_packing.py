@@ -22,6 +22,7 @@ from baggraph.data.scaling import InstanceScaler
 from baggraph.errors import DataFileError, ParameterError
 from baggraph.estimators._fitted import Fitted
 from baggraph.estimators._gp_head import ProcessHead
+from baggraph.estimators._joint_head import JointHead
 from baggraph.estimators._parcel import Parcel
 from baggraph.estimators._smoothing import Smoother
 from baggraph.graphs._attach import NearestRule, OneNodeRule
@@ -32,6 +33,7 @@ from baggraph.inference.bag_graph import Plan
 from baggraph.inference.calibration import Conformal
 from baggraph.inference.gp import FittedProcess, Process
 from baggraph.inference.gp_bags import Description, Settings
+from baggraph.inference.gp_joint import JointRegression
 from baggraph.inference.gp_kernels import Constant, Linear, Parameter, Spectral, Stationary
 from baggraph.inference.gp_laplace import FittedClasses, FittedSide
 from baggraph.inference.gp_regression import FittedRegression
@@ -43,7 +45,17 @@ NETWORKS = (Fitted, Plan, BinaryCrossEntropy, CrossEntropy, Gaussian, SquaredErr
 RULES = (OneNodeRule, NearestRule, EdgeRule)
 GRAPHS = (Wired, GivenWiring, LearnedWiring, NearestWiring, ReweightedWiring, LearnedGraph, *RULES)
 KERNELS = (Parameter, Constant, Linear, Stationary, Spectral, Process, FittedProcess)
-PROCESSES = (Settings, Description, Scale, FittedRegression, FittedSide, FittedClasses, ProcessHead)
+PROCESSES = (
+    Settings,
+    Description,
+    Scale,
+    FittedRegression,
+    FittedSide,
+    FittedClasses,
+    ProcessHead,
+    JointRegression,
+    JointHead,
+)
 CLASSES: dict[str, type] = {kind.__name__: kind for kind in (*DATA, *NETWORKS, *GRAPHS, *KERNELS, *PROCESSES)}
 PLAIN = (str, int, float, bool, type(None))
 

@@ -146,6 +146,10 @@ class BagGraphClassifier(ClassifierMixin, BagGraphEstimator):
         targets[bags.labelled] = codes
         return targets
 
+    @property
+    def _joint(self) -> bool:
+        return False
+
     def _loss(self, _targets: Array) -> AbstractLoss:
         return BinaryCrossEntropy() if len(self.classes_) == 2 else CrossEntropy(len(self.classes_))
 

@@ -164,7 +164,7 @@ def fit_stack(
     layout = Layout.of(network)
     rows = start(network, layout, seeds).to(dtype)
     shared = (copy.deepcopy(network).to(settings.device), layout, instances, offsets, settings)
-    chunk = _chunk_size(shared, rows, paths, memory_bytes)
+    chunk = chunk_size(shared, rows, paths, memory_bytes)
     parts = []
     for first in range(0, count, chunk):
         some = slice(first, min(first + chunk, count))
@@ -198,7 +198,8 @@ def _propagation(graphs: Any, count: int, bags: Bags, settings: Settings) -> Pro
     return paths
 
 
-def _chunk_size(shared: Any, rows: Tensor, paths: Propagation | None, memory_bytes: int | None) -> int:
+def chunk_size(shared: Any, rows: Tensor, paths: Propagation | None, memory_bytes: int | None, extra: int = 0) -> int:
+    """How many members are trained together; each needs ``extra`` bytes beside its network."""
     device = shared[-1].device
     if device.type == "cpu":
         return 1  # one after the other is as fast as together, needs less memory, and is each alone to the last digit
@@ -206,7 +207,7 @@ def _chunk_size(shared: Any, rows: Tensor, paths: Propagation | None, memory_byt
         memory_bytes = int(GPU_SHARE * torch.cuda.mem_get_info(device)[0])
     network, layout, instances, offsets, settings = shared
     path = None if paths is None else paths.members(0, 1)
-    one = member_bytes(network, layout, instances, offsets, settings, rows[:1], path)
+    one = extra + member_bytes(network, layout, instances, offsets, settings, rows[:1], path)
     return int(min(len(rows), max(1, memory_bytes // one)))
 
 
