@@ -243,7 +243,7 @@ class BagGraphEstimator(Savable, AbstractSeededStack, BagGraphParameters):
             raise wrong(self, "a labelled bag to train on", got, "show or weigh some")
         if self._joint:
             tell = teller(self.verbose)
-            joint, found = fit_jointly(self, bags, scaled, targets, np.asarray(weights), plan, self._seeds, tell)
+            joint, found = fit_jointly(self, bags, scaled, targets, np.asarray(weights), plan, seeds, tell)
             self._heads: Sequence[AbstractHead] = joint[0]
             return [pooled(own, bags.ids) for own in joint], found, plan, None
         trained_on, scales = self._scaled_targets(targets, weights)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,9 +40,16 @@ class JointHead(AbstractHead):
 
 
 def fit_jointly(
-    estimator: Any, bags: Bags, scaled: Bags, targets: Array, masks: Any, plan: Plan, seeds: list[int], tell: Any
+    estimator: Any,
+    bags: Bags,
+    scaled: Bags,
+    targets: Array,
+    masks: Any,
+    plan: Plan,
+    seeds: Sequence[Sequence[int]],
+    tell: Any,
 ) -> tuple[list[list[JointHead]], Inference]:
-    """Heads of every row of ``masks`` (M, B), one a seed of ``seeds``, and the networks of all."""
+    """Heads of every row of ``masks`` (M, B), one a seed of its row of ``seeds``, and the networks of all."""
     refuse_draws_and_weights(estimator, masks)
     wiring = build_wiring(estimator, bags)
     if wiring is not None and wiring.needs_embeddings:
@@ -51,13 +59,13 @@ def fit_jointly(
     wired = None if wiring is None else wiring.wire([None], bags.ids)[0]
     description = described(estimator, bags, wired, None)
     plain = [regress(description, np.nan_to_num(targets), mask > 0) for mask in masks]
-    members = len(seeds)
+    members = len(seeds[0])
     found = fit_joint(
         plan.network,
         scaled,
         [one for one in plain for _ in range(members)],
         np.repeat(masks > 0, members, axis=0),
-        seeds * len(masks),
+        [seed for row in seeds for seed in row],
         progress=tell,
         **plan.training,
     )
