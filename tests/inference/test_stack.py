@@ -83,7 +83,7 @@ def test_members_together_equal_members_one_by_one(name, monkeypatch):
     """As on a GPU, where a chunk is one tensor program; in float64, since Adam magnifies rounding."""
     graphs, found = some_graphs(len(BAGS)), []
     for size in (1, 5, 12):
-        monkeypatch.setattr(stack, "_chunk_size", lambda *_, size=size: size)
+        monkeypatch.setattr(stack, "chunk_size", lambda *_, size=size: size)
         found.append(fit(net(name), graphs=graphs, precision="float64"))
     for other in found[1:]:
         torch.testing.assert_close(other.outputs, found[0].outputs, atol=1e-9, rtol=1e-9)
@@ -99,7 +99,7 @@ def test_progress_counts_epochs_of_members():
 
 
 def test_one_member_is_plain_torch():
-    """The same network, trained by a plain loop with torch.optim.Adam on weights and biases apart."""
+    """The same network, trained by a plain loop with torch.optim.Adam on weights and biases apart: levels add up."""
     network = net()
     network.head.dropout.p = 0.0
     ours = fit(network, slice(3, 4))
@@ -114,7 +114,7 @@ def test_one_member_is_plain_torch():
     for epoch in range(50):
         out = network(bags.instances.float(), bags.offsets).outputs
         target = torch.from_numpy(Y).float()[None, :, None].expand_as(out)
-        loss = nn.functional.binary_cross_entropy_with_logits(out[:, seen], target[:, seen])
+        loss = len(out) * nn.functional.binary_cross_entropy_with_logits(out[:, seen], target[:, seen])
         assert float(loss.detach()) == pytest.approx(float(ours.losses[0, epoch]), abs=1e-5)
         optimiser.zero_grad()
         loss.backward()
@@ -152,7 +152,7 @@ def test_decoupled_decay_is_that_of_adamw_and_may_sit_on_biases():
         for _ in range(10):
             out = network(bags.instances.float(), bags.offsets).outputs[:, MASKS[2]]
             target = torch.from_numpy(Y[MASKS[2]]).float()[None, :, None].expand_as(out)
-            loss = nn.functional.binary_cross_entropy_with_logits(out, target)
+            loss = len(out) * nn.functional.binary_cross_entropy_with_logits(out, target)
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
@@ -193,7 +193,7 @@ def test_tied_weights_stay_tied_and_the_network_given_stays_as_it_was(monkeypatc
     before = {name: value.clone() for name, value in network.state_dict().items()}
     alone = fit(network, epochs=20, precision="float64")
     assert all(torch.equal(value, before[name]) for name, value in network.state_dict().items())
-    monkeypatch.setattr(stack, "_chunk_size", lambda *_: M)
+    monkeypatch.setattr(stack, "chunk_size", lambda *_: M)
     together = fit(network, epochs=20, precision="float64")
     torch.testing.assert_close(together.outputs, alone.outputs, atol=1e-9, rtol=1e-9)
     assert "encoder.second.weight" not in alone.parameters

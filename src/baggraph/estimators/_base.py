@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,16 @@ from sklearn.utils.validation import check_is_fitted
 from baggraph.data.bags import Bags
 from baggraph.data.posterior import Posterior
 from baggraph.data.splits import label_mask
-from baggraph.data.stacked import AbstractStacked
+from baggraph.data.stacked import AbstractSeededStack
 from baggraph.estimators._building import build_network, build_plan, build_scaler, wrong
 from baggraph.estimators._fitted import Fitted
-from baggraph.estimators._gp_head import fit_heads, mean_shares, pooled, pooled_of_new
+from baggraph.estimators._gp_head import AbstractHead, fit_heads, graphs_of, mean_shares, pooled, pooled_of_new
 from baggraph.estimators._input import bags_of, takes_bags, weights_of, with_labels
+from baggraph.estimators._joint_head import fit_jointly
 from baggraph.estimators._parameters import BagGraphParameters
 from baggraph.estimators._progress import teller
 from baggraph.estimators._savable import Savable
+from baggraph.estimators._smoothing import smooth_all
 from baggraph.inference.bag_graph import Inference, Plan, infer
 from baggraph.inference.calibration import Conformal
 from baggraph.inference.sampling import Draws
@@ -31,7 +34,7 @@ Array = NDArray[np.float64]
 MOST_RANDOM = 2**31 - 1
 
 
-class BagGraphEstimator(Savable, AbstractStacked, BagGraphParameters):
+class BagGraphEstimator(Savable, AbstractSeededStack, BagGraphParameters):
     """What :class:`BagGraphClassifier` and :class:`BagGraphRegressor` share."""
 
     # ------------------------------------------------------------------ what a kind of target decides
@@ -39,6 +42,11 @@ class BagGraphEstimator(Savable, AbstractStacked, BagGraphParameters):
     @abstractmethod
     def _read_targets(self, bags: Bags) -> Array:
         """Codes (B,) or targets (B, t), NaN where a bag is unlabelled; notes what is known of them."""
+
+    @property
+    @abstractmethod
+    def _joint(self) -> bool:
+        """Whether network and process are trained by one objective."""
 
     @abstractmethod
     def _loss(self, targets: Array) -> AbstractLoss:
@@ -83,14 +91,16 @@ class BagGraphEstimator(Savable, AbstractStacked, BagGraphParameters):
 
         """
         self._check_parameters()
-        self._seeds = self._draw_seeds()
+        self._seeds = self._draw_seeds(self.random_state)
         bags = with_labels(bags_of(self, X, reset=True), y, type(self).__name__)
         targets = self._read_targets(bags)
         known = np.isfinite(targets).reshape(len(bags), -1).all(axis=1)
-        held = self._hold_out(targets, known)
+        held = self._hold_out(targets, known, self._seeds)
         visible = known & ~held
         sample_weight = weights_of(sample_weight, len(bags), type(self).__name__)
-        (raw,), found, plan, scales = self._infer(bags, targets, visible[None], sample_weight, attachable=True)
+        first, seeds = visible[None], [self._seeds]
+        (raw,), found, plan, scales = self._infer(bags, targets, first, sample_weight, seeds, attachable=True)
+        (raw,), (self._smoother,) = smooth_all(self, [raw], found, bags, targets, first, sample_weight, seeds)
         self._correction = self._calibrated(raw, targets, visible, np.flatnonzero(held))
         self.posterior_ = self._corrected(raw, self._correction)
         held_part = self.posterior_.take(held) if held.any() else None
@@ -103,31 +113,39 @@ class BagGraphEstimator(Savable, AbstractStacked, BagGraphParameters):
         self.transduction_ = self.posterior_.prediction
         self.graphs_ = None if found.wired is None else [one.graph for one in found.wired]
         if self.head == "gp":
-            self.graphs_ = [one.wired.graph for one in self._heads if one.wired is not None] or None
+            self.graphs_ = graphs_of(self._heads)
             self.shares_ = mean_shares(self._heads)
         self.graph_ = None if self.graphs_ is None else self.graphs_[0]
         self.embedding_ = found.fit.embedding[0].numpy()
-        self.loss_curve_ = found.fit.losses.mean(0).numpy()
-        self.n_iter_ = int(self.epochs)
+        losses = found.fit.losses
+        self.loss_curve_ = (losses.nanmean(0) if self._joint else losses.mean(0)).numpy()
+        self.n_iter_ = int(found.fit.epochs[0] if self._joint else self.epochs)
 
-    def posteriors(self, bags: Bags, masks: Any) -> list[Posterior]:
+    def posteriors(self, bags: Bags, masks: Any, random_states: Sequence[int] | None = None) -> list[Posterior]:
         """Posteriors of all bags for every row of ``masks`` (M, B), which says whose labels are seen.
 
-        Each is what :meth:`fit` gives in ``posterior_`` where the other labels are missing; all are fitted as one
-        stack.  The estimator itself is not fitted.
+        Each is what :meth:`fit` gives in ``posterior_`` where the other labels are missing, with the ``random_state``
+        of its row where there are some; all are fitted as one stack.  The estimator itself is not fitted.
         """
         self._check_parameters()
         own = type(self)(**self.get_params(deep=False))
-        own._seeds = own._draw_seeds()
         bags = with_labels(bags_of(own, bags, reset=True), None, type(self).__name__)
         masks = np.asarray(masks, dtype=bool)
         if masks.ndim != 2 or masks.shape[1] != len(bags):
             raise wrong(self, f"masks of shape (members, {len(bags)})", f"shape {masks.shape}", "pass a row a member")
+        seeds = [own._draw_seeds(self.random_state)] * len(masks)
+        if random_states is not None:
+            if len(random_states) != len(masks):
+                got = f"{len(random_states)} for {len(masks)} rows"
+                raise wrong(self, "a random state a row of masks", got, "pass as many")
+            seeds = [own._draw_seeds(state) for state in random_states]
         seen_by_any = bags.labelled & masks.any(axis=0)
         targets = own._read_targets(bags.replace(y=_hidden(bags.y, ~seen_by_any)))
-        held = np.stack([own._hold_out(targets, mask & seen_by_any) for mask in masks])
-        visible = masks & seen_by_any & ~held
-        raw, *_ = own._infer(bags, targets, visible, np.ones(len(bags)), attachable=False)
+        shown, alike = masks & seen_by_any, np.ones(len(bags))
+        held = np.stack([own._hold_out(targets, *row) for row in zip(shown, seeds, strict=True)])
+        visible = shown & ~held
+        raw, graphs, *_ = own._infer(bags, targets, visible, alike, seeds, attachable=False)
+        raw, _ = smooth_all(own, raw, graphs, bags, targets, visible, alike, seeds)
         found = []
         for part, seen, out in zip(raw, visible, held, strict=True):
             correction = own._calibrated(part, targets, seen, np.flatnonzero(out))
@@ -146,11 +164,15 @@ class BagGraphEstimator(Savable, AbstractStacked, BagGraphParameters):
         if self.head == "gp":
             if joint:
                 self._refuse_process("joint=True")
-            embeddings = self._fitted.embed(self.scaler_.transform(bags))
-            raw = pooled_of_new(self._heads, bags, embeddings, self.graph, self._fitted.ids, links)
+            said = self._fitted.embed(self.scaler_.transform(bags))
+            said = self._fitted.outputs(said) if self._joint else said
+            raw = pooled_of_new(self._heads, bags, said, self.graph, self._fitted.ids, links)
             return self._corrected(raw, self._correction)
-        draws = self._fitted.draws(self.scaler_.transform(bags), links, joint)
-        return self._corrected(self._pooled(draws, self._scales, bags.ids), self._correction)
+        scaled = self.scaler_.transform(bags)
+        raw = self._pooled(self._fitted.draws(scaled, links, joint), self._scales, bags.ids)
+        if self._smoother is not None and self._smoother.acts:
+            raw = self._smoother.of_new(raw, self._fitted.links(scaled, self._fitted.checked(links, len(bags))))
+        return self._corrected(raw, self._correction)
 
     def predict(self, X: Any) -> Any:
         """Labels of new bags: the most probable class, or the expected target."""
@@ -180,6 +202,10 @@ class BagGraphEstimator(Savable, AbstractStacked, BagGraphParameters):
         from baggraph.estimators._explaining import explain
 
         self._refuse_process("explain")
+        own = getattr(self, "_smoother", None)
+        if own is not None and own.acts:
+            got, remedy = f"one with {self.smoothing_}", "fit with smoothing=None"
+            raise wrong(self, "a network that is not corrected and smoothed for explain", got, remedy)
         return explain(self, X, of=of, method=method, seen=seen, links=links)
 
     def to_onnx(self, path: str | Path) -> Path:
@@ -196,9 +222,16 @@ class BagGraphEstimator(Savable, AbstractStacked, BagGraphParameters):
     # ------------------------------------------------------------------ the steps of fit
 
     def _infer(
-        self, bags: Bags, targets: Array, masks: Any, sample_weight: Array, *, attachable: bool
+        self,
+        bags: Bags,
+        targets: Array,
+        masks: Any,
+        sample_weight: Array,
+        seeds: Sequence[Sequence[int]],
+        *,
+        attachable: bool,
     ) -> tuple[list[Posterior], Inference, Plan, Any]:
-        """Run Algorithm 1 for every row of ``masks``, ``n_members`` times each."""
+        """Run Algorithm 1 for every row of ``masks``, ``n_members`` times each, with ``seeds`` (rows, n_members)."""
         self.scaler_ = build_scaler(self, bags)
         scaled = self.scaler_.transform(bags)
         loss = self._loss(targets)
@@ -208,12 +241,17 @@ class BagGraphEstimator(Savable, AbstractStacked, BagGraphParameters):
             member = int(np.argmin(weights.any(axis=1)))
             got = f"weights of zero only (member {member})"
             raise wrong(self, "a labelled bag to train on", got, "show or weigh some")
+        if self._joint:
+            tell = teller(self.verbose)
+            joint, found = fit_jointly(self, bags, scaled, targets, np.asarray(weights), plan, seeds, tell)
+            self._heads: Sequence[AbstractHead] = joint[0]
+            return [pooled(own, bags.ids) for own in joint], found, plan, None
         trained_on, scales = self._scaled_targets(targets, weights)
         members = int(self.n_members)
         repeated = trained_on if trained_on.ndim < 3 else np.repeat(trained_on, members, axis=0)
-        seeds, tell = self._seeds * len(masks), teller(self.verbose)
+        flat, tell = [seed for row in seeds for seed in row], teller(self.verbose)
         found = infer(
-            plan, scaled, repeated, np.repeat(weights, members, axis=0), seeds, attachable=attachable, progress=tell
+            plan, scaled, repeated, np.repeat(weights, members, axis=0), flat, attachable=attachable, progress=tell
         )
         posteriors = []
         for m in range(len(masks)):
@@ -227,25 +265,32 @@ class BagGraphEstimator(Savable, AbstractStacked, BagGraphParameters):
             posteriors, self._heads = [pooled(own, bags.ids) for own in heads], heads[0]
         return posteriors, found, plan, scales
 
+    @property
+    def smoothing_(self) -> dict[str, float]:
+        """Strengths of both steps of ``smoothing`` that inner folds chose; zeros say none."""
+        check_is_fitted(self, "posterior_")
+        own = self._smoother
+        return {"correct": 0.0 if own is None else own.correct, "smooth": 0.0 if own is None else own.smooth}
+
     def _pooled(self, draws: Draws, scales: Any, ids: Any) -> Posterior:
         """One posterior of the draws (M, S, B, t) of all members."""
         merged = [None if v is None else v.flatten(0, 1) for v in (draws.mean, draws.variance)]
         return self._posterior(Draws(*merged), scales, ids)  # type: ignore[arg-type]
 
-    def _draw_seeds(self) -> list[int]:
+    def _draw_seeds(self, random_state: Any) -> list[int]:
         """A seed a member."""
-        if isinstance(self.random_state, np.random.RandomState):
-            return self.random_state.randint(MOST_RANDOM, size=int(self.n_members)).tolist()
-        state = np.random.SeedSequence(self.random_state).generate_state(int(self.n_members))
+        if isinstance(random_state, np.random.RandomState):
+            return random_state.randint(MOST_RANDOM, size=int(self.n_members)).tolist()
+        state = np.random.SeedSequence(random_state).generate_state(int(self.n_members))
         return [int(seed) & MOST_RANDOM for seed in state]
 
-    def _hold_out(self, targets: Array, known: Any) -> NDArray[np.bool_]:
+    def _hold_out(self, targets: Array, known: Any, seeds: Sequence[int]) -> NDArray[np.bool_]:
         """Labelled bags that are kept from training, for calibration (B,)."""
         held = np.zeros(len(targets), dtype=bool)
         if not self.calibration:
             return held
         labels = np.where(known if targets.ndim == 1 else known[:, None], targets, np.nan)
-        kept = label_mask(labels, labelled=1.0 - float(self.calibration), random_state=self._seeds[0])
+        kept = label_mask(labels, labelled=1.0 - float(self.calibration), random_state=seeds[0])
         return known & ~kept
 
     def _conformal(self, what: str) -> Conformal:
@@ -262,6 +307,10 @@ class BagGraphEstimator(Savable, AbstractStacked, BagGraphParameters):
     def _refuse_process(self, what: str) -> None:
         if self.head == "gp":
             raise wrong(self, f"a head of layers for {what}", "head='gp'", "fit with head='gcn' or 'linear'")
+
+    @abstractmethod
+    def _truth(self, targets: Array) -> Array:
+        """Labels as posteriors say them (B, C): one-hot, or targets; zeros where there is none."""
 
     @abstractmethod
     def _labels_of(self, targets: Array) -> Any:
