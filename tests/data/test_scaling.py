@@ -326,3 +326,13 @@ def test_a_flat_block_is_refused():
     assert str(caught.value) == (
         "scaling: expected rows of features, got shape (3,); choose the columns that the scaler was fitted on"
     )
+
+
+def test_auto_keeps_what_is_sparse_sparse():
+    rows = np.array([[1.0, 0.0], [0.0, 4.0], [3.0, 0.0]])
+    dense, sparse = Bags(rows, [0, 1, 3]), Bags(sp.csr_array(rows), [0, 1, 3])
+    assert InstanceScaler("auto").fit(dense).kind == "standard"
+    found = InstanceScaler("auto").fit(sparse)
+    assert found.kind == "maxabs"
+    assert found.transform(sparse).is_sparse
+    assert InstanceScaler.from_dict(found.to_dict()).kind == "maxabs"

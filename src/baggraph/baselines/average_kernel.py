@@ -51,7 +51,7 @@ class AverageKernelSVM(KernelSVM):
         self,
         *,
         C: float = 10.0,
-        scaling: str = "standard",
+        scaling: str = "auto",
         calibration_folds: int | None = 5,
         random_state: int = 0,
     ) -> None:

@@ -81,7 +81,7 @@ class BagMarginSVM(InstanceMachine):
         C: float = 1.0,
         class_weight: str | None = "balanced",
         max_iter: int = 50,
-        scaling: str = "standard",
+        scaling: str = "auto",
         calibration_folds: int | None = 5,
         random_state: int = 0,
     ) -> None:

@@ -59,7 +59,7 @@ class DistributionRegression(BagRegressor):
         gamma: float | str = "scale",
         alphas: Sequence[float] = (1e-6, 1e-5, 1e-4, *ALPHAS),
         link: str = "identity",
-        scaling: str = "standard",
+        scaling: str = "auto",
         random_state: int = 0,
     ) -> None:
         self.n_components = n_components

@@ -88,7 +88,7 @@ class EMDD(BagClassifier):
         n_kept: int = 5,
         max_iter: int = 10,
         steps: int = 20,
-        scaling: str = "standard",
+        scaling: str = "auto",
         calibration_folds: int | None = 5,
         random_state: int = 0,
     ) -> None:

@@ -78,7 +78,7 @@ class InstanceMarginSVM(InstanceMachine):
         gamma: float | str = "scale",
         C: float = 1.0,
         max_iter: int = 50,
-        scaling: str = "standard",
+        scaling: str = "auto",
         calibration_folds: int | None = 5,
         random_state: int = 0,
     ) -> None:

@@ -80,7 +80,7 @@ class FisherVectorSVM(CodebookSVM):
         n_components: int = 2,
         energy: float = 1.0,
         C: float = 1.0,
-        scaling: str = "standard",
+        scaling: str = "auto",
         calibration_folds: int | None = 5,
         random_state: int = 0,
     ) -> None:

@@ -56,7 +56,7 @@ class MIKernel(KernelSVM):
         gamma: float | str = "scale",
         power: float = 1.0,
         C: float = 1.0,
-        scaling: str = "standard",
+        scaling: str = "auto",
         calibration_folds: int | None = 5,
         random_state: int = 0,
     ) -> None:

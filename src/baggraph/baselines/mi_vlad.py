@@ -48,7 +48,7 @@ class VladSVM(CodebookSVM):
         n_centers: int = 2,
         energy: float = 1.0,
         C: float = 1.0,
-        scaling: str = "standard",
+        scaling: str = "auto",
         calibration_folds: int | None = 5,
         random_state: int = 0,
     ) -> None:

@@ -62,7 +62,7 @@ class MILES(GramClassifier):
         *,
         gamma: float | str = "scale",
         C: float = 1.0,
-        scaling: str = "standard",
+        scaling: str = "auto",
         calibration_folds: int | None = 5,
         random_state: int = 0,
     ) -> None:

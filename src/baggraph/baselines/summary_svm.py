@@ -49,7 +49,7 @@ class SummarySVM(KernelSVM):
         kernel: str = "rbf",
         gamma: float | str = "scale",
         C: float = 10.0,
-        scaling: str = "standard",
+        scaling: str = "auto",
         calibration_folds: int | None = 5,
         random_state: int = 0,
     ) -> None:

@@ -17,7 +17,7 @@ from baggraph.errors import InvalidBagsError, ParameterError, closest, name_some
 
 __all__ = ["InstanceScaler"]
 
-KINDS = ("standard", "minmax", "maxabs", "unit-norm", "none")
+KINDS = ("auto", "standard", "minmax", "maxabs", "unit-norm", "none")
 KEEP_SPARSE = ("maxabs", "unit-norm", "none")
 STATELESS = ("unit-norm", "none")
 SMALLEST_SPREAD = 1e-12
@@ -37,6 +37,7 @@ class InstanceScaler:
     ``maxabs``      largest absolute value 1                                 yes
     ``unit-norm``   each of Euclidean norm 1, or all zero; nothing to fit    yes
     ``none``        what they were; nothing to fit                           yes
+    ``auto``        ``standard``, or ``maxabs`` where instances are sparse   yes
     ==============  =======================================================  ======
 
     Columns that do not vary (``standard``: a deviation within 1e-12 of the mean) are centred only.
@@ -72,6 +73,8 @@ class InstanceScaler:
 
     def fit(self, bags: Bags) -> InstanceScaler:
         """A new scaler with ``center_`` and ``scale_`` (d,) from the instances of these bags, read block by block."""
+        if self.kind == "auto":
+            return InstanceScaler("maxabs" if bags.is_sparse else "standard").fit(bags)
         self._refuse_sparse(bags.instances)
         center, scale = np.zeros(bags.n_features), np.ones(bags.n_features)
         if self.kind == "standard":

@@ -102,10 +102,7 @@ def _refuse_with_pass(estimator: Any) -> None:
 
 def build_scaler(estimator: Any, bags: Bags) -> InstanceScaler:
     """The scaler, fitted on all bags that ``fit`` was given; ``"auto"`` keeps sparse instances sparse."""
-    kind = estimator.scaling
-    if kind == "auto":
-        kind = "maxabs" if bags.is_sparse else "standard"
-    return InstanceScaler(kind).fit(bags)
+    return InstanceScaler(estimator.scaling).fit(bags)
 
 
 def build_wiring(estimator: Any, bags: Bags) -> AbstractWiring | None:

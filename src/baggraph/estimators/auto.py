@@ -103,7 +103,7 @@ class AutoBagClassifier(ClassifierMixin, AutoBase, AbstractStacked, BaseEstimato
         graph: Any = "given",
         time_budget: float | None = None,
         memory_budget: float | None = None,
-        scaling: str = "standard",
+        scaling: str = "auto",
         random_state: int = 0,
         verbose: Any = 0,
     ) -> None:

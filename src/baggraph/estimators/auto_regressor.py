@@ -115,7 +115,7 @@ class AutoBagRegressor(RegressorMixin, AutoBase, AbstractStacked, BaseEstimator)
         weights: str | None = None,
         time_budget: float | None = None,
         memory_budget: float | None = None,
-        scaling: str = "standard",
+        scaling: str = "auto",
         random_state: int = 0,
         verbose: Any = 0,
     ) -> None:
