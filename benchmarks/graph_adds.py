@@ -216,34 +216,34 @@ def run_method(folder: Path, one: Task, name: str, make: Callable[[Bags], Any], 
 
 
 def table(folder: Path) -> str:
-    """A line a task, model and graph: score, and what the graph adds with its interval."""
+    """A line a task and model, a column a graph: the score, and in brackets the interval of what the graph changes."""
     results = ResultTable.read(folder)
-    lines = [
-        "| task | model | graph | splits | score | less no graph | 95 % interval | p |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+    lines = ["| task | model | splits | " + " | ".join(GRAPHS) + " |", "|---" * (len(GRAPHS) + 3) + "|"]
     for name in [*REGIONS, *BENCHMARK]:
         metric = "accuracy" if name in BENCHMARK else SHOWN[name.split("/")[0].split(",")[0]]
-        unit = 1 if metric == "rmse" else 100
+        digits = 0 if metric == "rmse" else 1
         frame = results.filter(dataset=name, metric=metric).frame()
+        frame["value"] *= 1 if metric == "rmse" else 100
         for model in (*MODELS, PROCESS):
             own = {g: frame[frame["method"] == f"{model}, {g}"].set_index(["repeat", "fold"]) for g in GRAPHS}
-            for graph, rows in own.items():
-                if len(rows):
-                    cells = [f"{name} ({metric})", model, graph, str(len(rows)), f"{unit * rows['value'].mean():.1f}"]
-                    lines.append("| " + " | ".join(cells + added(rows, own[NO_GRAPH], unit)) + " |")
+            if any(len(rows) for rows in own.values()):
+                counts = sorted({len(rows) for rows in own.values() if len(rows)})
+                cells = [cell(rows, own[NO_GRAPH], digits) for rows in own.values()]
+                head = f"| {name}, {metric} | {model} | {' to '.join(map(str, counts))} | "
+                lines.append(head + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
-def added(rows: Any, base: Any, unit: float) -> list[str]:
-    """Mean difference from no graph on the splits that both have, its interval, and p."""
-    both = rows.index.intersection(base.index)
+def cell(rows: Any, base: Any, digits: int) -> str:
+    """Mean score, and the corrected 95 % interval of its difference from no graph on the splits that both have."""
+    if not len(rows):
+        return ""
+    mean, both = f"{rows['value'].mean():.{digits}f}", rows.index.intersection(base.index)
     if len(both) < 2 or rows["method"].iloc[0].endswith(NO_GRAPH):
-        return ["", "", ""]
+        return mean
     own = rows.loc[both]
-    ratio = ratio_of(own["n_test"], own["n_train"])
-    found = corrected_t(own["value"] - base.loc[both, "value"], test_to_train=ratio)
-    return [f"{unit * found.mean:+.1f}", f"{unit * found.low:+.1f} to {unit * found.high:+.1f}", f"{found.p:.3g}"]
+    found = corrected_t(own["value"] - base.loc[both, "value"], test_to_train=ratio_of(own["n_test"], own["n_train"]))
+    return f"{mean} ({found.low:+.{digits}f} to {found.high:+.{digits}f})"
 
 
 def main() -> None:
