@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from baggraph.cli._groups import count_groups
 from baggraph.cli._reading import Input, task_of
+from baggraph.cli._runs import PAGE, write_run
 from baggraph.errors import ParameterError, closest
 
 if TYPE_CHECKING:
@@ -48,11 +50,15 @@ class Job:
         return self.found.bags
 
     @property
+    def _kind_of_folds(self) -> str:
+        return "random folds" if self.found.groups is None else f"folds that keep every {self.found.groups} whole"
+
+    @property
     def plan(self) -> list[tuple[str, str]]:
         """What will be done, as (name, what)."""
         bags, labelled = self.bags, int(self.bags.labelled.sum())
         counts = f"{len(bags):,}, {labelled:,} labelled; {bags.n_instances:,} instances, {bags.n_features:,} features"
-        check = f"{self.folds} folds" if self.folds else "none"
+        check = f"{self.folds} {self._kind_of_folds}" if self.folds else "none"
         model = f"{self.model.encoder}, {self.model.epochs} epochs"
         plan = [*self.found.told, ("bags", counts), ("labels", f"{self.task}: {_labels(bags, self.task)}")]
         return [*plan, ("graph", self.graph), ("network", model), ("scores from", check)]
@@ -79,18 +85,22 @@ class Job:
 
         labels = self.bags.y[self.bags.labelled]
         smallest = len(labels) if self.task != "classes" else min(np.unique(labels, return_counts=True)[1])
-        folds = min(self.folds, int(smallest))
+        groups = self.found.groups
+        most = int(smallest) if groups is None else count_groups(self.bags, groups)
+        folds = min(self.folds, most)
         if folds < 2 or (len(np.unique(labels)) > max(MOST_CLASSES, 1) and self.task == "classes"):
             self.scored = "Not cross-validated" + (": a class has too few bags." if self.folds else ", as asked.")
             return
         constant = MajorityClassifier() if self.task == "classes" else MeanRegressor()
         tell = lambda phase, done, total: progress(f"scores: {phase}", done, total)  # noqa: E731
         methods = {"bag graph": self.model.set_params(verbose=tell), "constant": constant}
-        table = cross_validate(methods, self.bags, folds=folds, repeats=1, random_state=self.model.random_state)
+        seed = self.model.random_state
+        splits = self.found.folds(folds, 1, seed)
+        table = cross_validate(methods, self.bags, folds=folds, repeats=1, splits=splits, random_state=seed)
         self.table = table
         self.scored = (
-            f"Mean and standard deviation over {folds} random folds, beside a constant prediction. Instances of the "
-            "tested bags took part in training, their labels did not; nothing was chosen on them."
+            f"Mean and standard deviation over {folds} {self._kind_of_folds}, beside a constant prediction. "
+            "Instances of the tested bags took part in training, their labels did not; nothing was chosen on them."
         )
         for metric in SHOWN["classes" if self.task == "classes" else "numbers"]:
             found = table.summary(metric).droplevel("dataset")
@@ -117,14 +127,11 @@ class Job:
             frame.insert(0, "label", self.bags.y)
         frame.to_parquet(output / "posterior.parquet")
 
-    def page(self, path: Path, *, command: str) -> Path:
+    def page(self, path: Path, folder: Path) -> Path:
         """The page of the fit: audit, scores, graph, what is believed of every bag, and why."""
-        from baggraph.evaluation.audit import audit
-        from baggraph.report.content import Content
-        from baggraph.report.html import write_page
-
-        content = Content.of(self.bags, model=self.model, audit=audit(self.bags), commands=[command])
-        return write_page(content, self.table, path)
+        if self.table is not None:
+            self.table.append(folder / PAGE)
+        return write_run(folder / PAGE, self.table, self.bags, path, quiet=True, model=self.model)
 
 
 def prepare(

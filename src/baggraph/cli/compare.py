@@ -11,7 +11,8 @@ from rich.markup import escape
 
 from baggraph.cli._codes import NOT_CONVERGED, accounted
 from baggraph.cli._console import err, out, work_progress
-from baggraph.cli._reading import read_aloud
+from baggraph.cli._reading import Input, read_aloud
+from baggraph.cli._runs import write_run
 from baggraph.cli._source import bags_of
 from baggraph.errors import ParameterError, closest
 
@@ -46,6 +47,10 @@ def compare(
     target: Annotated[str | None, typer.Option(help="Column of the label.")] = None,
     coords: Annotated[str | None, typer.Option(help="Columns of the position, between commas.")] = None,
     labels: Annotated[Path | None, typer.Option(help="Table of labels, for a folder of features.")] = None,
+    groups: Annotated[
+        str | None, typer.Option(help="Column of what folds keep together: patient, scaffold, site.")
+    ] = None,
+    report: Annotated[Path | None, typer.Option(help="Page to write: audit, scores, the bags.")] = None,
     as_published: Annotated[
         bool, typer.Option("--as-published", help="A data set as the code published with the paper reads it.")
     ] = False,
@@ -62,9 +67,10 @@ def compare(
 
     started = time.perf_counter()
     if as_published:
-        bags = bags_of(source, as_published=True)
+        found_in = Input(bags_of(source, as_published=True))
     else:
-        bags = read_aloud(source, bag=bag, target=target, coords=coords, labels=labels, quiet=quiet)
+        found_in = read_aloud(source, bag=bag, target=target, coords=coords, labels=labels, groups=groups, quiet=quiet)
+    bags, splits = found_in.bags, found_in.folds(folds, repeats, random_state)
     chosen = _chosen(methods, graph_of, bags)
     metric = _checked(metric, against, chosen, bags)
     with accounted(f"{output} keeps what was done, and the same command goes on"):
@@ -75,10 +81,13 @@ def compare(
                 bags,
                 folds=folds,
                 repeats=repeats,
+                splits=splits,
                 random_state=random_state,
                 progress=lambda done, total, _: progress("compare", done, total),
             )
         found = decide(table, metric, against=against)
+        if report is not None:
+            write_run(output, table, bags, report, quiet=quiet)
     typer.echo(found.to_json() if as_json else str(found))
     if graph_of is not None and not as_json:
         from baggraph.evaluation.graph_help import GraphHelp

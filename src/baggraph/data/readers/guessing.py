@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from baggraph.data.readers._sources import CsvSource, ParquetSource, Source
+from baggraph.data.readers.features import SUFFIXES
 from baggraph.errors import ParameterError, closest, name_some
 
 __all__ = ["RoleGuess", "guess_labels", "guess_roles"]
@@ -38,6 +39,7 @@ class RoleGuess:
     coords: tuple[str, ...]
     features: tuple[str, ...]
     instance_y: str | None = None
+    groups: str | None = None
     reasons: dict[str, str] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
 
@@ -45,7 +47,7 @@ class RoleGuess:
     def options(self) -> dict[str, Any]:
         """Keywords of :func:`baggraph.data.readers.table.read_table`."""
         given = {"bag": self.bag, "target": self.target, "features": self.features, "coords": self.coords}
-        return {**given, "instance_y": self.instance_y}
+        return {**given, "instance_y": self.instance_y, "bag_info": (self.groups,) if self.groups else ()}
 
 
 def guess_roles(
@@ -54,13 +56,14 @@ def guess_roles(
     bag: str | None = None,
     target: str | Sequence[str] | None = None,
     coords: Sequence[str] = (),
+    groups: str | None = None,
     leave_out: Iterable[str] = (),
 ) -> RoleGuess:
     r"""Roles of the columns of a long table, of which those that are passed stand.
 
     The bag is a column of names or whole numbers that repeat, the target one that is equal in all rows of a bag, the
     place a pair of columns called longitude and latitude, likewise.  Columns of text, and counters of rows, are no
-    features.  A large table is judged by its first rows.
+    features; nor is that of ``groups``, which bags have in common.  A large table is judged by its first rows.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -73,7 +76,7 @@ def guess_roles(
     table = _sample(Path(path))
     targets = () if target is None else (target,) if isinstance(target, str) else tuple(target)
     columns = [str(name) for name in table.columns]
-    for name in [*([bag] if bag else []), *targets, *coords, *leave_out]:
+    for name in [*([bag] if bag else []), *targets, *coords, *([groups] if groups else []), *leave_out]:
         if name not in columns:
             raise _wrong("a column of the table", repr(name), closest(name, columns))
     reasons: dict[str, str] = {}
@@ -87,25 +90,36 @@ def guess_roles(
     elif not coords:
         reasons["coords"] = "names of a place, equal within bags"
     if not targets:
-        found, why = _target(table, constant - {bag, *places})
+        found, why = _target(table, constant - {bag, groups, *places})
         targets = (found,) if found else ()
         reasons |= {"target": why} if found else {}
-    used = {bag, *targets, *places}
+    used = {bag, *targets, *places, *([groups] if groups else [])}
     inside = next(
         (name for name in table.columns if str(name).casefold() in INSTANCE_LABELS and name not in used), None
     )
-    features, left_out = _features(table, {*used, *([inside] if inside else [])})
+    features, left_out = _features(table, bag, {*used, *([inside] if inside else [])})
+    left_out |= {
+        name: f"text, shared by bags: --groups {name} keeps them together" for name in _shared(table, bag, left_out)
+    }
     left_out |= dict.fromkeys(leave_out, "as asked")
     chosen = targets[0] if len(targets) == 1 else targets or None
-    return RoleGuess(bag, chosen, _east_first(places), features, inside, reasons, left_out)
+    return RoleGuess(bag, chosen, _east_first(places), features, inside, groups, reasons, left_out)
 
 
 def guess_labels(
-    folder: str | Path, *, labels: str | Path | None = None, bag: str | None = None, target: str | None = None
+    folder: str | Path,
+    *,
+    labels: str | Path | None = None,
+    bag: str | None = None,
+    target: str | None = None,
+    groups: str | None = None,
 ) -> tuple[Path, str, str, dict[str, str]]:
-    """The table of labels of a folder of feature files, its columns of ids and labels, and what was guessed and why."""
+    """The table of labels of a folder of feature files, its columns of ids and labels, and what was guessed and why.
+
+    A column of ``groups``, which bags have in common, is neither.
+    """
     folder = Path(folder)
-    names = {path.stem for path in folder.iterdir() if path.suffix.lower() in (".h5", ".hdf5", ".npy")}
+    names = {path.stem for path in folder.iterdir() if path.suffix.lower() in SUFFIXES}
     reasons: dict[str, str] = {}
     if labels is None:
         beside = [folder.parent / f"{stem}{end}" for stem in (folder.name, "labels") for end in (".csv", ".parquet")]
@@ -117,18 +131,18 @@ def guess_labels(
         labels, reasons["labels"] = found[0], "the only table there"
     table = _sample(Path(labels)).astype(object)
     columns = [str(name) for name in table.columns]
-    for name in (bag, target):
+    for name in (bag, target, groups):
         if name is not None and name not in columns:
             raise _wrong(f"a column of {Path(labels).name}", repr(name), closest(name, columns))
     if bag is None:
-        shares = {name: table[name].astype(str).isin(names).mean() for name in columns if name != target}
+        shares = {name: _named_in(table[name], names) for name in columns if name != target}
         bag = max(shares, key=lambda name: shares[name])
         if not shares[bag]:
             got = f"{name_some(columns)} in {Path(labels).name}, and files such as {name_some(sorted(names), 2)}"
             raise _wrong("a column with the names of the files, without suffix", got, "pass --bag COLUMN")
         reasons["bag"] = f"{shares[bag]:.0%} of its entries are names of files"
     if target is None:
-        rest = [name for name in columns if name != bag]
+        rest = [name for name in columns if name not in (bag, groups)]
         target, why = _by_name(rest, TARGETS)
         if target is None and len(rest) == 1:
             target, why = rest[0], "the only other column"
@@ -218,7 +232,29 @@ def is_geographic(places: Sequence[str]) -> bool:
     return plain in PLACES[:4]
 
 
-def _features(table: pd.DataFrame, used: set[str]) -> tuple[tuple[str, ...], dict[str, str]]:
+def _named_in(column: pd.Series[Any], files: set[str]) -> float:
+    """How many entries name a file, with or without the suffix of the image that it was made from."""
+    return float(column.astype(str).map(lambda name: name in files or Path(name).stem in files).mean())
+
+
+def _shared(table: pd.DataFrame, bag: str, left_out: Iterable[str]) -> list[str]:
+    """Columns of text that are equal within bags, and have several bags a value: patients, scaffolds, sites."""
+    constant = _constant(table, bag)
+    found = []
+    for name in left_out:
+        if name in constant and not pd.api.types.is_numeric_dtype(table[name].dtype):
+            kinds, bags = table[name].nunique(), table[bag].nunique()
+            found += [name] if 1 < kinds <= bags / 2 else []
+    return found
+
+
+def _counts(column: pd.Series[Any], bags: pd.Series[Any]) -> bool:
+    """Whether it numbers the rows of every bag: 0, 1, 2 or 1, 2, 3; bags of one row alone would show nothing."""
+    place = column.groupby(bags, sort=False).cumcount()
+    return bool(place.max() > 1 and ((column == place).all() or (column == place + 1).all()))
+
+
+def _features(table: pd.DataFrame, bag: str, used: set[str]) -> tuple[tuple[str, ...], dict[str, str]]:
     features, left_out = [], {}
     for name in map(str, table.columns):
         if name in used:
@@ -228,6 +264,8 @@ def _features(table: pd.DataFrame, used: set[str]) -> tuple[tuple[str, ...], dic
             left_out[name] = "text"
         elif COUNTERS.match(name.strip().casefold()) and pd.api.types.is_integer_dtype(column.dtype):
             left_out[name] = "a number that names something"
+        elif pd.api.types.is_integer_dtype(column.dtype) and _counts(column, table[bag]):
+            left_out[name] = "it numbers the rows of a bag"
         else:
             features.append(name)
     return tuple(features), left_out
