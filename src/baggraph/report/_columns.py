@@ -72,11 +72,19 @@ class Column:
         return {"name": self.name, "levels": self.levels, "values": values}
 
 
-def columns_of(bags: Bags, posterior: Posterior | None, graph: BagGraph | None, coverage: float) -> list[Column]:
-    """Label, belief, error, size, degree, and what the bags carry of their own."""
+def columns_of(
+    bags: Bags,
+    posterior: Posterior | None,
+    graph: BagGraph | None,
+    coverage: float,
+    seen: NDArray[np.bool_] | None = None,
+) -> list[Column]:
+    """Label, whether it was seen, belief, error, size, degree, and what the bags carry of their own."""
     found: list[Column | None] = []
     if bags.y is not None:
         found += _targets("label", bags.y)
+    if seen is not None and not seen.all():
+        found.append(Column.of("label in the fit", np.where(seen, "seen", "hidden")))
     if posterior is not None:
         found += _beliefs(posterior, coverage)
         found += _errors(bags, posterior)

@@ -78,13 +78,15 @@ class Atlas:
         posterior: Posterior | None = None,
         graph: BagGraph | None = None,
         embedding: Any = None,
+        seen: NDArray[np.bool_] | None = None,
         explanations: Mapping[str, Any] | None = None,
         top: int = 5,
         random_state: int = 0,
     ) -> Atlas:
         """Bags with what a model believes of them; without a model, the graph that the bags carry.
 
-        ``explanations`` maps ids of some bags to what ``model.explain`` gave.
+        ``explanations`` maps ids of some bags to what ``model.explain`` gave; ``seen`` (B,) says whose label the
+        model saw, where it did not see all.
 
         >>> from baggraph import datasets
         >>> atlas = Atlas.of(datasets.load("digits-bags", n_bags=20))
@@ -98,13 +100,13 @@ class Atlas:
                 raise InvalidBagsError("atlas", expected=f"a {name} of the same bags", got=got, remedy=remedy)
         adjacency = None if graph is None else sp.csr_array(graph.adjacency)
         if len(bags) > MOST_BAGS:
-            return cls._of_groups(bags, posterior, adjacency, embedding, random_state)
+            return cls._of_groups(bags, posterior, adjacency, embedding, seen, random_state)
         places = {"graph": layout(graph or _no_edges(bags.ids), embedding=embedding, random_state=random_state)}
         if bags.coords is not None:
             places["map"] = np.asarray(bags.coords[:, :2], dtype=np.float64)
         return cls(
             ids=[str(name) for name in bags.ids],
-            columns=columns_of(bags, posterior, graph, COVERAGE),
+            columns=columns_of(bags, posterior, graph, COVERAGE, seen),
             places=places,
             graph=adjacency,
             beliefs=[] if posterior is None else sentences(posterior),
@@ -117,9 +119,9 @@ class Atlas:
 
     @classmethod
     def _of_groups(
-        cls, bags: Bags, posterior: Posterior | None, adjacency: Any, embedding: Any, random_state: int
+        cls, bags: Bags, posterior: Posterior | None, adjacency: Any, embedding: Any, seen: Any, random_state: int
     ) -> Atlas:
-        columns = columns_of(bags, posterior, None, COVERAGE)
+        columns = columns_of(bags, posterior, None, COVERAGE, seen)
         group, places, between = grouped(bags, adjacency, embedding, random_state)
         counts = np.bincount(group, minlength=group.max() + 1)
         drawn = (

@@ -18,6 +18,7 @@ from baggraph.data.readers._atomic import replacing
 from baggraph.errors import DataFileError
 from baggraph.evaluation._findings import Audit
 from baggraph.evaluation.metrics import reliability
+from baggraph.report._ladder import ladder_of
 from baggraph.report.atlas import Atlas
 
 __all__ = ["Content"]
@@ -45,6 +46,8 @@ class Content:
         Numbers of bags that were tested and how often what was said came true; empty where no label was held out.
     spread
         Histogram of what is believed of the bags: counts, edges, unit.
+    ladder
+        What is believed of every bag, or of some of very many, with its interval, in this order.
     commands
         What to type to get this page again.
 
@@ -58,6 +61,7 @@ class Content:
     model: Mapping[str, Any] = field(default_factory=dict)
     trust: Mapping[str, Any] = field(default_factory=dict)
     spread: Mapping[str, Any] = field(default_factory=dict)
+    ladder: Mapping[str, Any] = field(default_factory=dict)
     commands: Sequence[str] = ()
     version: str = __version__
 
@@ -87,6 +91,7 @@ class Content:
             posterior=posterior,
             graph=None if model is None else model.graph_,
             embedding=None if model is None else model.embedding_,
+            seen=None if model is None or truth is None else bags.labelled,
             explanations=None if model is None else _explanations(model, bags, explained),
         )
         name = str(bags.metadata.get("name", "bags"))
@@ -99,6 +104,7 @@ class Content:
             model={} if model is None else _model_facts(model),
             trust={} if posterior is None or truth is None else _trust(posterior, bags, truth),
             spread={} if posterior is None else _spread(posterior),
+            ladder={} if posterior is None else ladder_of(posterior, bags, truth),
             commands=list(commands),
         )
 
@@ -158,7 +164,7 @@ def _data_facts(bags: Bags) -> dict[str, Any]:
 
 def _model_facts(model: Any) -> dict[str, Any]:
     facts: dict[str, Any] = {"class": type(model).__name__}
-    facts |= {name: _plain(value) for name, value in model.get_params(deep=False).items()}
+    facts |= {name: _plain(value) for name, value in model.get_params(deep=False).items() if name != "verbose"}
     if model.graph_ is not None:
         facts |= {"edges": model.graph_.n_edges, "components": model.graph_.n_components}
     return facts
