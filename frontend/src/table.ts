@@ -46,7 +46,8 @@ export class BagTable {
 
   private head(name: string, column: number): HTMLElement {
     const button = element("button", { type: "button", class: "sort" }, name);
-    const cell = element("th", { scope: "col" }, button);
+    const isNumber = column >= 0 && !this.atlas.columns[column].levels;
+    const cell = element("th", { scope: "col", ...(isNumber ? { class: "number" } : {}) }, button);
     button.addEventListener("click", () => {
       this.sorted = { column, up: this.sorted.column === column ? !this.sorted.up : true };
       for (const other of this.heads) other.removeAttribute("aria-sort");

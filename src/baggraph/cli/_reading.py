@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,7 +79,7 @@ def read_input(
             raise
         remedy = "fill in the holes, or pass --leave-out COLUMN"
         raise InvalidBagsError("table", expected=error.expected, got=error.got, remedy=remedy) from error
-    return Input(bags, {"kind": "table", **_plain(guess)}, _told(guess), groups)
+    return Input(_called(bags, path), {"kind": "table", **_plain(guess)}, _told(guess), groups)
 
 
 def read_aloud(
@@ -99,8 +99,7 @@ def read_aloud(
     )
     for role, what in () if quiet else found.told:
         err.print(f"{role:<12}{escape(what)}")
-    name = found.bags.metadata.get("name", Path(source).stem)
-    return replace(found, bags=found.bags.replace(metadata={**found.bags.metadata, "name": name}))
+    return found
 
 
 def read_again(source: str, roles: dict[str, Any], bag: str | None) -> Bags:
@@ -120,6 +119,12 @@ def read_again(source: str, roles: dict[str, Any], bag: str | None) -> Bags:
         raise
 
 
+def _called(bags: Bags, path: Path) -> Bags:
+    """Bags that know the name of their file, as pages and tables show it."""
+    name = path.resolve().name if path.is_dir() else path.name.split(".")[0]
+    return bags.replace(metadata={**bags.metadata, "name": bags.metadata.get("name", name)})
+
+
 def _folder(
     path: Path, labels: Path | None, bag: str | None, target: str | None, groups: str | None, labelled: bool
 ) -> Input:
@@ -127,12 +132,12 @@ def _folder(
     from baggraph.data.readers.guessing import guess_labels
 
     if labels is None and not labelled:
-        return Input(read(path), {"kind": "folder"})
+        return Input(_called(read(path), path), {"kind": "folder"})
     table, bag, target, reasons = guess_labels(path, labels=labels, bag=bag, target=target, groups=groups)
     bags = read(path, labels=table, bag=bag, target=target, bag_info=() if groups is None else (groups,))
     told = [("labels", str(table)), ("bag", bag), ("target", target)] + ([("groups", groups)] if groups else [])
     lines = [(role, _because(what, reasons.get(role), role)) for role, what in told]
-    return Input(bags, {"kind": "folder"}, lines, groups)
+    return Input(_called(bags, path), {"kind": "folder"}, lines, groups)
 
 
 def _named(source: str, groups: str | None) -> Input:

@@ -11,7 +11,7 @@ LEVELS = (
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9",
     "#8c6d1f", "#7a5195", "#5f6b73", "#3b7a57", "#b2476b", "#8ea7c2",
 )  # fmt: skip
-SEQUENCE = ("#00316e", "#3c4d6e", "#696970", "#a49d78", "#d9c55c", "#ffe945")
+SEQUENCE = ("#1d4a8c", "#4a5f86", "#737378", "#a1976f", "#cfb751", "#eccb2f")
 DIVERGING = ("#b35806", "#f1a340", "#d8d3cb", "#7fb0d8", "#1b6ca8")
 UNKNOWN = "#9aa0a6"
 
@@ -22,7 +22,7 @@ def colours_of(column: Mapping[str, Any]) -> tuple[list[str], list[tuple[str, st
     >>> colours_of({"levels": ["calm", "stormy"], "values": [1, None]})
     (['#d55e00', '#9aa0a6'], [('calm', '#0072b2'), ('stormy', '#d55e00')])
     >>> colours_of({"levels": None, "values": [0.0, 1.0]})[0]
-    ['#00316e', '#ffe945']
+    ['#1d4a8c', '#eccb2f']
     """
     values = column["values"]
     if column["levels"] is not None:

@@ -88,7 +88,7 @@ def _ordered(table: ResultTable, dataset: str, metric: str) -> pd.DataFrame:
 
 
 def _worded(value: float, metric: str) -> str:
-    return f"{100 * value:.1f} %" if metric.endswith("accuracy") else f"{value:.4g}"
+    return f"{100 * value:.1f} %" if metric.endswith("accuracy") else f"{value:.3g}"
 
 
 def graph_sentences(table: ResultTable) -> list[str]:
@@ -153,7 +153,7 @@ def _of_one_set(table: ResultTable, dataset: str, metric: str, found: Comparison
     why = "" if found is None else f'<p class="quiet">{why}</p>'
     return [
         f"<h3>{escape(dataset)}</h3>",
-        f'<figure>{picture}</figure>',
+        f"<figure>{picture}</figure>",
         html_table(head, rows, f"Means over splits, {dataset}", right=1),
         why,
     ]
@@ -183,4 +183,5 @@ def _alike(values: Any) -> Callable[[Any], str]:
     """
     largest = max((abs(v) for v in values if pd.notna(v)), default=0.0)
     decimals = 3 if largest < 10 else 1 if largest < 1000 else 0
-    return lambda value: "" if value is None or pd.isna(value) else f"{value:,.{decimals}f}"
+    # Adding zero makes a plain one of a negative one.
+    return lambda value: "" if value is None or pd.isna(value) else f"{round(value, decimals) + 0.0:,.{decimals}f}"

@@ -49,13 +49,14 @@ def instances(atlas: Mapping[str, Any]) -> str:
     downs = sorted((row for row in rows if row[0] < 0), key=lambda row: row[0])[:MOST_TOLD]
     if not rows:
         return ""
-    told = f"Of the {len(atlas['instances']):,} bags that were explained, those that the model is least sure of. "
-    told += "A number is what the instance adds to the score of its bag."
-    parts = [f"<p>{told}</p>"]
-    for title, chosen in (("They raise it most", ups), ("They lower it most", downs)):
-        if chosen:
-            parts.append(f"<h3>{title}</h3>{_gallery(chosen) if 'picture' in chosen[0][3] else _plain(chosen, title)}")
-    return "\n".join(parts)
+    told = f"Of the {len(atlas['instances']):,} bags of which the model is least sure. A number is what the instance "
+    told += "adds to the score of its bag; click a bag in the graph for its own list."
+    sides = [(title, some) for title, some in (("They raise it most", ups), ("They lower it most", downs)) if some]
+    if "picture" in rows[0][3]:
+        shown = "".join(f"<h3>{title}</h3>{_gallery(some)}" for title, some in sides)
+    else:
+        shown = f'<div class="two">{"".join(_plain(some, title) for title, some in sides)}</div>'
+    return f"<p>{told}</p>{shown}"
 
 
 def _gallery(chosen: list[tuple[float, str, str, Mapping[str, Any]]]) -> str:

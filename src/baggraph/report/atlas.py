@@ -187,10 +187,10 @@ def sentences(posterior: Posterior) -> list[str]:
         )
         spread = "; nine draws in ten say {:.2f} to {:.2f}." if len(posterior.draws) > 1 else "."
         return [f"{name} with probability {p:.2f}" + spread.format(a, b) for name, p, a, b in values]
-    found = []
+    found, often = [], "nine times in ten" if posterior.has_noise else "in nine draws of ten"
     for mean, a, b in zip(posterior.mean, low, high, strict=True):
-        parts = [f"{m:.4g} ({x:.4g} to {z:.4g})" for m, x, z in zip(mean, a, b, strict=True)]
-        found.append(", ".join(parts) + (": nine times in ten." if posterior.has_noise else ": nine draws in ten."))
+        parts = [f"{m:.4g}, {often} from {x:.4g} to {z:.4g}" for m, x, z in zip(mean, a, b, strict=True)]
+        found.append("; ".join(parts) + ".")
     return found
 
 

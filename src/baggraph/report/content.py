@@ -90,7 +90,7 @@ class Content:
             shown,
             posterior=posterior,
             graph=None if model is None else model.graph_,
-            embedding=None if model is None else model.embedding_,
+            embedding=model.embedding_ if model is not None else None if bags.graph is not None else _means(bags),
             seen=None if model is None or truth is None else bags.labelled,
             explanations=None if model is None else _explanations(model, bags, explained),
         )
@@ -128,6 +128,15 @@ class Content:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             got, remedy = f"{path} ({error})", "move the file away, or make the folder anew"
             raise DataFileError("report", expected="a page that baggraph wrote", got=got, remedy=remedy) from error
+
+
+def _means(bags: Bags) -> Any:
+    """What bags lie by where nothing joins them: the standardised means of their features."""
+    from baggraph.baselines.summary import summarise
+
+    means = summarise(bags)
+    spread = means.std(axis=0)
+    return (means - means.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
 
 
 def _explanations(model: Any, bags: Bags, most: int) -> dict[str, Any]:

@@ -165,7 +165,9 @@ def _audit(findings: Sequence[Mapping[str, Any]]) -> str:
 def _graph(atlas: Mapping[str, Any]) -> str:
     points, bags = len(atlas["ids"]), atlas["bags"]
     told = f"{bags:,} bags" + (f", drawn as {points:,} groups of similar ones" if points < bags else "")
-    told += f", {atlas['edges']:,} edges." + ("" if atlas["edges"] else " No graph joins them.")
+    told += f", {atlas['edges']:,} edges." + (
+        "" if atlas["edges"] else " No graph joins them: they lie by the means of their features."
+    )
     script = bundle() is not None
     note = "" if script else "This page was made without its interactive part; the drawing stands still."
     live = [asset("explorer.html")] if script else []
@@ -226,7 +228,8 @@ def _trust(content: Content) -> str:
             _figure(drawn, f"Share of {what}, {n:,} bags whose labels the model did not see; whiskers hold 90 %.")
         )
     else:
-        figures.append("<p>No label was kept from the model, so nothing here says how often it is right.</p>")
+        kept = "No label was kept from the model, so nothing here says how often it is right"
+        figures.append(f"<p>{kept}; scores of folds are in the comparison.</p>")
     if spread:
         drawn = charts.histogram(
             np.array(spread["counts"]), np.array(spread["edges"]), "What is believed", spread["unit"]
