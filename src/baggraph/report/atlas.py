@@ -24,6 +24,7 @@ __all__ = ["Atlas"]
 
 MOST_BAGS = 20_000  # above it, a point stands for a group of bags
 MOST_EDGES = 60_000  # the heaviest are shown
+MOST_NAMED = 60_000  # above it, names alone would fill the page
 COVERAGE = 0.9
 
 
@@ -51,6 +52,8 @@ class Atlas:
         For the same points, what it is that contributions add up to.
     n_bags, n_edges
         Of the data; fewer may be shown.
+    members
+        Names of the bags of every group, so that they can be searched; none of too many.
 
     """
 
@@ -64,6 +67,7 @@ class Atlas:
     about: Mapping[int, str] = field(default_factory=dict)
     n_bags: int = 0
     n_edges: int = 0
+    members: Sequence[Sequence[str]] = ()
 
     @property
     def is_grouped(self) -> bool:
@@ -132,12 +136,13 @@ class Atlas:
             flat = np.asarray(bags.coords[:, :2], dtype=np.float64)
             views["map"] = np.stack([np.bincount(group, flat[:, a]) / counts for a in (0, 1)], axis=1)
         return cls(
-            ids=[f"group {number + 1} ({count:,} bags)" for number, count in enumerate(counts)],
-            columns=[Column.counts("bags", counts), *(column.grouped(group) for column in columns)],
+            ids=[f"group {number + 1}" for number in range(len(counts))],
+            columns=[*(column.grouped(group) for column in columns), Column.counts("bags", counts)],
             places=views,
             graph=between,
             n_bags=len(bags),
             n_edges=0 if adjacency is None else adjacency.nnz // 2,
+            members=_members(bags, group) if len(bags) <= MOST_NAMED else [],
         )
 
     def to_json(self) -> str:
@@ -156,6 +161,7 @@ class Atlas:
             "about": {str(k): text for k, text in self.about.items()},
             "bags": self.n_bags,
             "edges": self.n_edges,
+            "members": [list(names) for names in self.members],
         }
         return json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
@@ -166,6 +172,12 @@ class Atlas:
         heaviest = np.sort(np.argsort(-upper.data, kind="stable")[:MOST_EDGES])
         weight = upper.data[heaviest]
         return upper.row[heaviest], upper.col[heaviest], weight / weight.max(initial=1e-300)
+
+
+def _members(bags: Bags, group: NDArray[np.int64]) -> list[list[str]]:
+    order = np.argsort(group, kind="stable")
+    ends = np.cumsum(np.bincount(group))[:-1]
+    return [[str(name) for name in part] for part in np.split(bags.ids[order], ends)]
 
 
 def _no_edges(ids: Any) -> BagGraph:

@@ -164,10 +164,9 @@ def _audit(findings: Sequence[Mapping[str, Any]]) -> str:
 
 def _graph(atlas: Mapping[str, Any]) -> str:
     points, bags = len(atlas["ids"]), atlas["bags"]
-    told = f"{bags:,} bags" + (f", drawn as {points:,} groups of similar ones" if points < bags else "")
-    told += f", {atlas['edges']:,} edges." + (
-        "" if atlas["edges"] else " No graph joins them: they lie by the means of their features."
-    )
+    told = f"{bags:,} bags, {atlas['edges']:,} edges"
+    told += f"; drawn are {points:,} groups of similar bags and what joins these." if points < bags else "."
+    told += "" if atlas["edges"] else " No graph joins them: they lie by the means of their features."
     script = bundle() is not None
     note = "" if script else "This page was made without its interactive part; the drawing stands still."
     live = [asset("explorer.html")] if script else []
