@@ -88,7 +88,10 @@ function filtering(atlas: Atlas, apply: (least: number) => void): void {
     told.textContent = `${kept.toLocaleString("en")} of ${all.toLocaleString("en")} edges${between}`;
     apply(least);
   };
-  slider.disabled = atlas.weight.length === 0;
+  if (atlas.weight.length === 0) {
+    required("least-weight-choice").hidden = told.hidden = true;
+    return;
+  }
   slider.addEventListener("input", change);
   change();
 }

@@ -512,6 +512,15 @@ def test_ids_of_labels_may_keep_the_suffix_of_the_image_and_bring_facts(tmp_path
     assert bags.bag_info["patient"].tolist() == ["p", "p", "q"]
 
 
+def test_features_may_be_called_feats(tmp_path):
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["feats"] = np.ones((2, 3), dtype=np.float32)
+        file["coords"] = np.zeros((2, 2))
+    assert bg.read(tmp_path).instances.shape == (2, 3)
+    with pytest.raises(InvalidBagsError, match="expected a data set 'values' in a.h5, got 'coords', 'feats'"):
+        bg.read(tmp_path, features="values")
+
+
 def test_tensors_are_read_and_nothing_else_in_their_files(tmp_path):
     import torch
 

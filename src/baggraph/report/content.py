@@ -155,7 +155,7 @@ def _findings(audit: Audit | None) -> list[dict[str, Any]] | None:
 
 def _question(posterior: Posterior | None, name: str) -> str:
     if posterior is None:
-        return f"What is there to know of {name}?"
+        return f"What predicts the labels of {name}?"
     if not posterior.is_classification:
         return f"Which value does each bag of {name} have?"
     return f"To which of the classes {', '.join(map(str, posterior.classes[:8]))} does each bag of {name} belong?"

@@ -27,6 +27,7 @@ from baggraph.errors import (
     name_some,
 )
 
+ALIAS = "feats"  # as STAMP writes it
 SUFFIXES = (".h5", ".hdf5", ".npy", ".pt")
 
 
@@ -53,7 +54,7 @@ def read_features(
         or several of numbers).  Bags without a row are unlabelled.  Ids may end in the suffix of the image that
         the features were made from (``.svs``).
     features, coords
-        Names of the data sets in an ``.h5`` file: the features, and where it is there, the position of
+        Names of the data sets in an ``.h5`` file: the features (``feats`` is found as well), and where it is there, the position of
         every instance, kept as ``instance_info["coords"]``.
     bag_info
         More columns of the table of labels, kept as facts of the bags: a patient, a site.
@@ -138,8 +139,14 @@ class _AnyName:
         return self.array
 
 
+def _named(file: Any, features: str) -> str:
+    """The usual name has another usual one."""
+    return ALIAS if features == "features" and features not in file and ALIAS in file else features
+
+
 def _shape(path: Path, features: str) -> tuple[tuple[int, int], np.dtype[Any]]:
     with _open(path) as file:
+        features = _named(file, features)
         if features not in file:
             raise _wrong(f"a data set {features!r} in {path.name}", name_some(file), closest(features, file))
         if not hasattr(file[features], "shape"):
@@ -156,7 +163,7 @@ def _shape(path: Path, features: str) -> tuple[tuple[int, int], np.dtype[Any]]:
 
 def _values(path: Path, features: str, coords: str) -> tuple[Any, Any]:
     with _open(path) as file:
-        values = np.asarray(file[features])
+        values = np.asarray(file[_named(file, features)])
         place = np.asarray(file[coords]) if coords in file else None
     values = values[0] if values.ndim == 3 else values
     refuse_inexact(values, f" in {path.name}")  # here, as the block may be of floats already
