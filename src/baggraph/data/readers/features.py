@@ -54,8 +54,8 @@ def read_features(
         or several of numbers).  Bags without a row are unlabelled.  Ids may end in the suffix of the image that
         the features were made from (``.svs``).
     features, coords
-        Names of the data sets in an ``.h5`` file: the features (``feats`` is found as well), and where it is there, the position of
-        every instance, kept as ``instance_info["coords"]``.
+        Names of the data sets in an ``.h5`` file: the features (``feats`` is found as well), and where
+        it is there, the position of every instance, kept as ``instance_info["coords"]``.
     bag_info
         More columns of the table of labels, kept as facts of the bags: a patient, a site.
     memory_limit
