@@ -517,7 +517,7 @@ def test_features_may_be_called_feats(tmp_path):
         file["feats"] = np.ones((2, 3), dtype=np.float32)
         file["coords"] = np.zeros((2, 2))
     assert bg.read(tmp_path).instances.shape == (2, 3)
-    with pytest.raises(InvalidBagsError, match="expected a data set 'values' in a.h5, got 'coords', 'feats'"):
+    with pytest.raises(InvalidBagsError, match=r"expected a data set 'values' in a.h5, got 'coords', 'feats'"):
         bg.read(tmp_path, features="values")
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from baggraph.cli._console import warn
 from baggraph.cli._groups import count_groups
 from baggraph.cli._reading import Input, task_of
 from baggraph.cli._runs import PAGE, write_run
@@ -88,6 +89,8 @@ class Job:
         groups = self.found.groups
         most = int(smallest) if groups is None else count_groups(self.bags, groups)
         folds = min(self.folds, most)
+        if 2 <= folds < self.folds:
+            warn(f"{folds} folds in place of {self.folds}, as there are no more groups, or bags of a class, than that")
         if folds < 2 or (len(np.unique(labels)) > max(MOST_CLASSES, 1) and self.task == "classes"):
             self.scored = "Not cross-validated" + (": a class has too few bags." if self.folds else ", as asked.")
             return

@@ -65,13 +65,18 @@ def read_input(
     from baggraph.data.readers import read
     from baggraph.data.readers.guessing import guess_roles
 
-    targets = _split(target)
-    guess = guess_roles(
-        path, bag=bag, target=targets or None, coords=_split(coords), groups=groups, leave_out=leave_out
-    )
+    targets, places = _split(target), _split(coords)
+    if places and len(places) not in (2, 3):
+        remedy = "pass --coords lat,lon, or --coords x,y"
+        raise ParameterError("columns", expected="--coords of two columns or three", got=repr(coords), remedy=remedy)
+    guess = guess_roles(path, bag=bag, target=targets or None, coords=places, groups=groups, leave_out=leave_out)
     if guess.target is None and labelled:
-        remedy = "pass --target COLUMN; it must be equal in all rows of a bag"
-        raise ParameterError("columns", expected="a column of labels", got="none that looks like it", remedy=remedy)
+        got = f"none that is equal in all rows of every {guess.bag!r}"
+        raise ParameterError("columns", expected="a column of labels", got=got, remedy="pass --target COLUMN")
+    if not guess.features:
+        got = "none" + (f"; left out: {', '.join(guess.left_out)}" if guess.left_out else "")
+        remedy = "write text as numbers, a column a word"
+        raise ParameterError("columns", expected="a column of numbers, to be a feature", got=got, remedy=remedy)
     try:
         bags = read(path, **guess.options)
     except BagError as error:
@@ -197,16 +202,27 @@ def task_of(bags: Bags, asked: str) -> str:
     """``classes``, ``numbers`` or ``shares``: as asked, or as the labels look."""
     import numpy as np
 
-    from baggraph.data.splits import MOST_CLASSES
-
     if bags.y is None or not bags.labelled.any():
-        raise InvalidBagsError(
-            "fit", expected="labelled bags", got="none", remedy="say where labels are: --target COLUMN"
-        )
+        remedy = "fill some in, or name another column with --target"
+        raise InvalidBagsError("fit", expected="bags with a label", got="none", remedy=remedy)
     tasks = ("auto", "classes", "numbers", "shares")
     if asked not in tasks:
-        raise ParameterError("fit", expected=f"--task one of {tasks}", got=repr(asked), remedy=closest(asked, tasks))
-    labels = bags.y[bags.labelled]
+        remedy = closest({"regression": "numbers", "classification": "classes"}.get(asked, asked), tasks)
+        raise ParameterError("fit", expected=f"--task {', '.join(tasks)}", got=repr(asked), remedy=remedy)
+    task = _task_of(bags.y[bags.labelled], asked)
+    if task == "classes" and len(kinds := np.unique(bags.y[bags.labelled].astype(str))) < 2:
+        remedy = "add bags of another, or name another column with --target"
+        raise InvalidBagsError(
+            "fit", expected="labels of two classes or more", got=f"only {str(kinds[0])!r}", remedy=remedy
+        )
+    return task
+
+
+def _task_of(labels: Any, asked: str) -> str:
+    import numpy as np
+
+    from baggraph.data.splits import MOST_CLASSES
+
     if asked in ("numbers", "shares") and labels.dtype.kind == "O":
         got = f"text such as {labels[0]!r}"
         remedy = "leave out --task, or pass --task classes"

@@ -65,7 +65,7 @@ def read_features(
     folder = Path(folder)
     files = sorted(p for p in folder.iterdir() if _is_feature_file(p)) if folder.is_dir() else []
     if not files:
-        raise _wrong(f"{', '.join(SUFFIXES)} files in {folder.name}", "none", _elsewhere(folder))
+        raise _wrong(f"{', '.join(SUFFIXES)} files in {folder.name}", "none", elsewhere(folder))
     ids = [path.stem for path in files]
     shapes = [_shape(path, features) for path in files]
     _refuse_ragged(files, [shape for shape, _ in shapes])
@@ -86,7 +86,7 @@ def read_features(
     return Bags(finish(block), offsets, y, ids=ids, bag_info=facts, instance_info=info)
 
 
-def _elsewhere(folder: Path) -> str:
+def elsewhere(folder: Path) -> str:
     """Pipelines write ``h5_files`` and ``pt_files`` into one folder."""
     below = sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
     found = [path.name for path in below if any(_is_feature_file(inside) for inside in path.iterdir())]
