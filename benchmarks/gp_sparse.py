@@ -1,6 +1,7 @@
 """A Gaussian process over a graph of a million bags: time and memory, and the exact process at 2,000 beside.
 
-python benchmarks/gp_sparse.py --bags 2000 1000000
+python benchmarks/gp_sparse.py --bags 2000 1000000 --threads 2
+python benchmarks/gp_sparse.py --device cuda
 
 Bags lie in the plane, each joined to its five nearest; targets follow a smooth field, three features and noise, and
 half of them are visible.  Parameters are fitted by the exact process on a ball of the graph; memory is the peak.
@@ -14,6 +15,7 @@ import time
 
 import numpy as np
 import scipy.sparse as sp
+import torch
 from scipy.spatial import cKDTree
 
 from baggraph import BagGraph
@@ -46,7 +48,7 @@ def exact_rows(graph: BagGraph, features: np.ndarray) -> tuple[Process, dict[str
     return Process(kernels, {"noise": Parameter("noise", 0.3)}), rows
 
 
-def measure(n: int, draws: int) -> str:
+def measure(n: int, draws: int, device: str) -> str:
     graph, features, signal, y, visible = world(n)
     center, spread = float(y[visible].mean()), float(y[visible].std())
     z = (y - center) / spread
@@ -59,10 +61,10 @@ def measure(n: int, draws: int) -> str:
     _, variance, kappa, slope, noise = theta
     sparse = SparseProcess(graph, variance, kappa, features, np.full(3, slope), LEVEL, np.full(n, noise))
     scale = Scale("identity", np.zeros(1), np.ones(1))
-    normaliser = mean_variance(graph, kappa)
+    normaliser = mean_variance(graph, kappa, device=device)
     if n <= 4000:
         normaliser = float(np.diag(np.linalg.inv(np.eye(n) + laplacian(graph).toarray() / kappa)).mean())
-    found = sparse.posterior(z, visible, scale, n_draws=draws, normaliser=normaliser)
+    found = sparse.posterior(z, visible, scale, n_draws=draws, normaliser=normaliser, device=device)
     seconds = time.perf_counter() - started
     error = np.sqrt(np.mean((found.mean[~visible, 0] * spread + center - signal[~visible]) ** 2))
     constant = np.sqrt(np.mean((center - signal[~visible]) ** 2))
@@ -83,9 +85,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bags", type=int, nargs="+", default=[2000, 1_000_000])
     parser.add_argument("--draws", type=int, default=16)
+    parser.add_argument("--device", default="cpu", help="cpu, or a GPU by its name in torch")
+    parser.add_argument("--threads", type=int, default=2, help="of the CPU")
     options = parser.parse_args()
+    torch.set_num_threads(options.threads)
     for n in options.bags:
-        print(measure(n, options.draws), flush=True)
+        print(measure(n, options.draws, options.device), flush=True)
 
 
 if __name__ == "__main__":

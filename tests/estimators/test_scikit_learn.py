@@ -264,3 +264,15 @@ def test_seeds():
     assert not np.array_equal(draws(1), draws(2))
     assert not np.array_equal(draws(None), draws(None))
     assert np.array_equal(draws(np.random.RandomState(3)), draws(np.random.RandomState(3)))
+
+
+def test_rows_of_a_stack_may_have_seeds_of_their_own():
+    bags, masks = some_bags(), np.arange(24) % np.array([[3], [4], [3]]) > 0
+    settings = FAST | {"n_members": 2, "calibration": 0.3}
+    stack = bg.BagGraphClassifier(**settings).posteriors(bags, masks, [5, 6, 7])
+    for mask, seed, found in zip(masks, [5, 6, 7], stack, strict=True):
+        (alone,) = bg.BagGraphClassifier(**settings, random_state=seed).posteriors(bags, mask[None])
+        assert np.array_equal(found.draws, alone.draws)
+    assert not np.array_equal(stack[0].draws, stack[2].draws)
+    with pytest.raises(ParameterError, match="expected a random state a row of masks, got 2 for 3 rows"):
+        bg.BagGraphClassifier(**FAST).posteriors(bags, masks, [5, 6])

@@ -14,7 +14,7 @@ import pytest
 from baggraph import ResultTable
 from baggraph.experiments import _tasks as tasks
 from baggraph.experiments._ledger import Ledger
-from baggraph.experiments._tasks import Task, keys, plan
+from baggraph.experiments._tasks import Task, bundled, keys, plan
 from baggraph.experiments.executors import Processes, Serial, by_name
 from baggraph.experiments.recipe import Recipe, read_recipe
 from baggraph.experiments.run import Progress, results_folder, run
@@ -85,7 +85,7 @@ def test_interrupted_run_goes_on(
 
     monkeypatch.setattr("baggraph.experiments.run.perform", counts)
     table = run([recipe], tmp_path)["small"]
-    assert len(calls) == len(plan(recipe, "short")) - 5
+    assert len(calls) == len(bundled(plan(recipe, "short"))) - 5
     pd.testing.assert_frame_equal(content(table), undisturbed)
 
 
@@ -108,7 +108,7 @@ def killed_and_resumed(folder: Path, path: Path, kills: int, *more: str) -> tupl
 
 def test_killed_run_resumes(recipe: Recipe, tmp_path: Path, undisturbed: pd.DataFrame) -> None:
     table, written = killed_and_resumed(tmp_path, SMALL, 1)
-    assert 0 < written[0] < len(plan(recipe, "short"))
+    assert 0 < written[0] < len(bundled(plan(recipe, "short")))
     pd.testing.assert_frame_equal(content(table), undisturbed)
 
 
@@ -118,7 +118,7 @@ def test_killed_run_resumes(recipe: Recipe, tmp_path: Path, undisturbed: pd.Data
 def test_killed_many_times(tmp_path: Path, engine: str, kills: int) -> None:
     """Of 180 tasks, every run writes a few until it is killed."""
     longer = tmp_path / "longer.toml"
-    longer.write_text(SMALL.read_text(encoding="utf-8").replace("repeats = 8", "repeats = 60"), encoding="utf-8")
+    longer.write_text(SMALL.read_text(encoding="utf-8").replace("repeats = 8", "repeats = 150"), encoding="utf-8")
     expected = content(run([read_recipe(longer)], tmp_path / "undisturbed")["small"])
     table, written = killed_and_resumed(tmp_path / "killed", longer, kills, "--engine", engine)
     assert len(set(written)) == kills  # all of them came in the middle of work
@@ -140,6 +140,28 @@ def test_two_runners_share_a_folder(recipe: Recipe, tmp_path: Path, undisturbed:
     assert rows == len(undisturbed)  # no task was done twice
 
 
+def test_one_stack_of_all_repeats_gives_the_same_table(
+    recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, undisturbed: pd.DataFrame
+) -> None:
+    monkeypatch.setattr(tasks, "_together", lambda _: 8)  # as on a GPU
+    assert len(bundled(plan(recipe, "short"))) == 3
+    pd.testing.assert_frame_equal(content(run([recipe], tmp_path)["small"]), undisturbed)
+
+
+def test_repeats_that_others_did_are_left_out(recipe: Recipe, tmp_path: Path, undisturbed: pd.DataFrame) -> None:
+    seen: list[tuple[int, ...]] = []
+
+    def progress(state: Progress) -> None:
+        seen.append(state.last.repeats)
+        if len(seen) == 1:  # another runner does two repeats of what is planned as one task of eight
+            run([recipe], tmp_path, only=["bag size"], repeats=2)
+
+    table = run([recipe], tmp_path, only=["majority", "bag size"], progress=progress)["small"]
+    assert seen == [tuple(range(8)), tuple(range(2, 8))]
+    expected = undisturbed[undisturbed["method"].isin(["majority", "bag size"])].reset_index(drop=True)
+    pd.testing.assert_frame_equal(content(table), expected)
+
+
 def test_lock_ends_with_its_holder(recipe: Recipe, tmp_path: Path) -> None:
     task = plan(recipe, "smoke")[0]
     one, other = Ledger(tmp_path), Ledger(tmp_path)
@@ -158,6 +180,17 @@ def test_ledger_sees_what_others_write(recipe: Recipe, tmp_path: Path) -> None:
     assert other.has(keys(task))
 
 
+def test_rows_of_an_older_recipe_are_not_mixed_in(tmp_path: Path) -> None:
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL.read_text(encoding="utf-8"), encoding="utf-8")
+    run([read_recipe(path)], tmp_path, tier="smoke", only=["rFF+pool"])
+    changed = tmp_path / "changed" / "small.toml"
+    changed.parent.mkdir()
+    changed.write_text(path.read_text(encoding="utf-8").replace("epochs = 3", "epochs = 4"), encoding="utf-8")
+    table = run([read_recipe(changed)], tmp_path, tier="smoke", only=["rFF+pool"], repeats=1)["small"]
+    assert set(table.names("repeat")) == {0}  # the second repeat was trained otherwise
+
+
 def test_failed_tasks_keep_their_traceback(recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from baggraph.baselines import MajorityClassifier
 
@@ -173,7 +206,7 @@ def test_failed_tasks_keep_their_traceback(recipe: Recipe, tmp_path: Path, monke
 def test_progress_knows_the_time_left(recipe: Recipe, tmp_path: Path) -> None:
     seen: list[tuple[int, float]] = []
     run([recipe], tmp_path, tier="smoke", progress=lambda state: seen.append((state.done, state.seconds_left)))
-    assert [done for done, _ in seen] == list(range(1, 7))
+    assert [done for done, _ in seen] == [2, 4, 5, 6]
     assert seen[0][1] > 0
     assert seen[-1][1] == 0
 
@@ -181,7 +214,7 @@ def test_progress_knows_the_time_left(recipe: Recipe, tmp_path: Path) -> None:
 def test_progress_weighs_kinds_of_tasks(recipe: Recipe) -> None:
     slow, quick = (task for task in plan(recipe, "smoke") if task.repeats == (0,) and task.methods[0] != "majority")
     state = Progress(4, _left=[slow, slow])
-    state._seconds = {slow.kind: [10.0], quick.kind: [1.0]}
+    state._seconds, state._spent = {slow.kind: [10.0], quick.kind: [1.0]}, 11.0
     state.begun = time.monotonic() - 11
     assert state.seconds_left == pytest.approx(20, rel=0.01)
 

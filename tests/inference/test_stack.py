@@ -99,7 +99,7 @@ def test_progress_counts_epochs_of_members():
 
 
 def test_one_member_is_plain_torch():
-    """The same network, trained by a plain loop with torch.optim.Adam on weights and biases apart."""
+    """The same network, trained by a plain loop with torch.optim.Adam on weights and biases apart: levels add up."""
     network = net()
     network.head.dropout.p = 0.0
     ours = fit(network, slice(3, 4))
@@ -114,7 +114,7 @@ def test_one_member_is_plain_torch():
     for epoch in range(50):
         out = network(bags.instances.float(), bags.offsets).outputs
         target = torch.from_numpy(Y).float()[None, :, None].expand_as(out)
-        loss = nn.functional.binary_cross_entropy_with_logits(out[:, seen], target[:, seen])
+        loss = len(out) * nn.functional.binary_cross_entropy_with_logits(out[:, seen], target[:, seen])
         assert float(loss.detach()) == pytest.approx(float(ours.losses[0, epoch]), abs=1e-5)
         optimiser.zero_grad()
         loss.backward()
@@ -152,7 +152,7 @@ def test_decoupled_decay_is_that_of_adamw_and_may_sit_on_biases():
         for _ in range(10):
             out = network(bags.instances.float(), bags.offsets).outputs[:, MASKS[2]]
             target = torch.from_numpy(Y[MASKS[2]]).float()[None, :, None].expand_as(out)
-            loss = nn.functional.binary_cross_entropy_with_logits(out, target)
+            loss = len(out) * nn.functional.binary_cross_entropy_with_logits(out, target)
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()

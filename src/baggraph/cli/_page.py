@@ -14,7 +14,7 @@ from baggraph.data.results import ResultTable
 from baggraph.experiments import supplement
 from baggraph.experiments._scores import SCORES
 from baggraph.experiments.recipe import Recipe
-from baggraph.experiments.run import results_folder
+from baggraph.experiments.run import results, results_folder
 from baggraph.experiments.verdict import cells, claims, one_line, stars
 from baggraph.report import _paper as paper
 from baggraph.report.figures import Figure, label_curve
@@ -52,20 +52,20 @@ BENCHMARK_NETWORKS = ("rFF+pool", "rFF+pool, 50 draws", "rFF+pool-GCN", "B-rFF+p
 
 def write(path: Path, chosen: Sequence[Recipe], folder: Path, tier: str) -> Path:
     """Write the page of these recipes, with its figures, its tables, and all rows behind them."""
-    sections = [_section(recipe, results_folder(folder, tier, recipe)) for recipe in chosen]
+    tables = {recipe.name: results(folder, tier, recipe) for recipe in chosen}
+    sections = [_section(recipe, results_folder(folder, tier, recipe), tables[recipe.name]) for recipe in chosen]
     on_gpu = any(
         not device.casefold().startswith("cpu") for section in sections for device in section.cells["device"] if device
     )
     intro = INTRO.format(tier=tier, gpu="rows of networks on a GPU." if on_gpu else CPU_ONLY)
     written = write_page(path, sections, intro, _supplement())
     for recipe in chosen:
-        rows = ResultTable.read(results_folder(folder, tier, recipe)).rows
+        rows = tables[recipe.name].rows
         pq.write_table(rows, path.with_suffix("") / f"{recipe.name}-rows.parquet", compression="zstd")
     return written
 
 
-def _section(recipe: Recipe, folder: Path) -> Section:
-    table = ResultTable.read(folder)
+def _section(recipe: Recipe, folder: Path, table: ResultTable) -> Section:
     found = cells(recipe, table)
     plain = [name for name in recipe.metrics if SCORES[name].needs in ("decisions", "targets")]
     headline = [name for name in plain if name in recipe.expected or recipe.comparable]
@@ -79,7 +79,7 @@ def _section(recipe: Recipe, folder: Path) -> Section:
         claims(recipe, table),
         headline,
         recipe.deviations,
-        _figures(recipe, folder, found),
+        _of_labels(recipe, table.frame()) if recipe.labelled else _figures(recipe, folder, found),
         stars(recipe, table),
     )
 
@@ -104,8 +104,6 @@ def _of_labels(recipe: Recipe, rows: pd.DataFrame) -> dict[str, Figure]:
 
 
 def _figures(recipe: Recipe, folder: Path, found: pd.DataFrame) -> dict[str, Figure]:
-    if recipe.labelled:
-        return _of_labels(recipe, ResultTable.read(folder).frame())
     makers = {"benchmark": _of_benchmark, "text": _of_text, "election": _of_election, "rental": _of_rental}
     return makers[recipe.experiment](recipe, found, _predictions(folder))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from baggraph.data.bags import Bags
 from baggraph.data.posterior import Posterior
 
-__all__ = ["AbstractStacked"]
+__all__ = ["AbstractSeededStack", "AbstractStacked"]
 
 
 class AbstractStacked(ABC):
@@ -34,3 +35,13 @@ class AbstractStacked(ABC):
 
         Member m is what fitting on ``masks[m]`` alone gives; labels that it hides are not looked at.
         """
+
+
+class AbstractSeededStack(AbstractStacked):
+    """A stack whose members may have a seed each, so that repeats with seeds of their own are trained in one call."""
+
+    @abstractmethod
+    def posteriors(
+        self, bags: Bags, masks: NDArray[Any], random_states: Sequence[int] | None = None
+    ) -> list[Posterior]:
+        """As of every stack; member m has ``random_states[m]`` in place of the estimator's own ``random_state``."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from baggraph.data.bags import Bags
 from baggraph.data.posterior import Posterior
 from baggraph.data.splits import label_mask
-from baggraph.data.stacked import AbstractStacked
+from baggraph.data.stacked import AbstractSeededStack
 from baggraph.estimators._building import build_network, build_plan, build_scaler, wrong
 from baggraph.estimators._fitted import Fitted
 from baggraph.estimators._gp_head import fit_heads, mean_shares, pooled, pooled_of_new
@@ -31,7 +32,7 @@ Array = NDArray[np.float64]
 MOST_RANDOM = 2**31 - 1
 
 
-class BagGraphEstimator(Savable, AbstractStacked, BagGraphParameters):
+class BagGraphEstimator(Savable, AbstractSeededStack, BagGraphParameters):
     """What :class:`BagGraphClassifier` and :class:`BagGraphRegressor` share."""
 
     # ------------------------------------------------------------------ what a kind of target decides
@@ -83,14 +84,16 @@ class BagGraphEstimator(Savable, AbstractStacked, BagGraphParameters):
 
         """
         self._check_parameters()
-        self._seeds = self._draw_seeds()
+        self._seeds = self._draw_seeds(self.random_state)
         bags = with_labels(bags_of(self, X, reset=True), y, type(self).__name__)
         targets = self._read_targets(bags)
         known = np.isfinite(targets).reshape(len(bags), -1).all(axis=1)
-        held = self._hold_out(targets, known)
+        held = self._hold_out(targets, known, self._seeds)
         visible = known & ~held
         sample_weight = weights_of(sample_weight, len(bags), type(self).__name__)
-        (raw,), found, plan, scales = self._infer(bags, targets, visible[None], sample_weight, attachable=True)
+        (raw,), found, plan, scales = self._infer(
+            bags, targets, visible[None], sample_weight, [self._seeds], attachable=True
+        )
         self._correction = self._calibrated(raw, targets, visible, np.flatnonzero(held))
         self.posterior_ = self._corrected(raw, self._correction)
         held_part = self.posterior_.take(held) if held.any() else None
@@ -110,24 +113,30 @@ class BagGraphEstimator(Savable, AbstractStacked, BagGraphParameters):
         self.loss_curve_ = found.fit.losses.mean(0).numpy()
         self.n_iter_ = int(self.epochs)
 
-    def posteriors(self, bags: Bags, masks: Any) -> list[Posterior]:
+    def posteriors(self, bags: Bags, masks: Any, random_states: Sequence[int] | None = None) -> list[Posterior]:
         """Posteriors of all bags for every row of ``masks`` (M, B), which says whose labels are seen.
 
-        Each is what :meth:`fit` gives in ``posterior_`` where the other labels are missing; all are fitted as one
-        stack.  The estimator itself is not fitted.
+        Each is what :meth:`fit` gives in ``posterior_`` where the other labels are missing, with the ``random_state``
+        of its row where there are some; all are fitted as one stack.  The estimator itself is not fitted.
         """
         self._check_parameters()
         own = type(self)(**self.get_params(deep=False))
-        own._seeds = own._draw_seeds()
         bags = with_labels(bags_of(own, bags, reset=True), None, type(self).__name__)
         masks = np.asarray(masks, dtype=bool)
         if masks.ndim != 2 or masks.shape[1] != len(bags):
             raise wrong(self, f"masks of shape (members, {len(bags)})", f"shape {masks.shape}", "pass a row a member")
+        seeds = [own._draw_seeds(self.random_state)] * len(masks)
+        if random_states is not None:
+            if len(random_states) != len(masks):
+                got = f"{len(random_states)} for {len(masks)} rows"
+                raise wrong(self, "a random state a row of masks", got, "pass as many")
+            seeds = [own._draw_seeds(state) for state in random_states]
         seen_by_any = bags.labelled & masks.any(axis=0)
         targets = own._read_targets(bags.replace(y=_hidden(bags.y, ~seen_by_any)))
-        held = np.stack([own._hold_out(targets, mask & seen_by_any) for mask in masks])
-        visible = masks & seen_by_any & ~held
-        raw, *_ = own._infer(bags, targets, visible, np.ones(len(bags)), attachable=False)
+        shown = masks & seen_by_any
+        held = np.stack([own._hold_out(targets, *row) for row in zip(shown, seeds, strict=True)])
+        visible = shown & ~held
+        raw, *_ = own._infer(bags, targets, visible, np.ones(len(bags)), seeds, attachable=False)
         found = []
         for part, seen, out in zip(raw, visible, held, strict=True):
             correction = own._calibrated(part, targets, seen, np.flatnonzero(out))
@@ -196,9 +205,16 @@ class BagGraphEstimator(Savable, AbstractStacked, BagGraphParameters):
     # ------------------------------------------------------------------ the steps of fit
 
     def _infer(
-        self, bags: Bags, targets: Array, masks: Any, sample_weight: Array, *, attachable: bool
+        self,
+        bags: Bags,
+        targets: Array,
+        masks: Any,
+        sample_weight: Array,
+        seeds: Sequence[Sequence[int]],
+        *,
+        attachable: bool,
     ) -> tuple[list[Posterior], Inference, Plan, Any]:
-        """Run Algorithm 1 for every row of ``masks``, ``n_members`` times each."""
+        """Run Algorithm 1 for every row of ``masks``, ``n_members`` times each, with ``seeds`` (rows, n_members)."""
         self.scaler_ = build_scaler(self, bags)
         scaled = self.scaler_.transform(bags)
         loss = self._loss(targets)
@@ -211,9 +227,9 @@ class BagGraphEstimator(Savable, AbstractStacked, BagGraphParameters):
         trained_on, scales = self._scaled_targets(targets, weights)
         members = int(self.n_members)
         repeated = trained_on if trained_on.ndim < 3 else np.repeat(trained_on, members, axis=0)
-        seeds, tell = self._seeds * len(masks), teller(self.verbose)
+        flat, tell = [seed for row in seeds for seed in row], teller(self.verbose)
         found = infer(
-            plan, scaled, repeated, np.repeat(weights, members, axis=0), seeds, attachable=attachable, progress=tell
+            plan, scaled, repeated, np.repeat(weights, members, axis=0), flat, attachable=attachable, progress=tell
         )
         posteriors = []
         for m in range(len(masks)):
@@ -232,20 +248,20 @@ class BagGraphEstimator(Savable, AbstractStacked, BagGraphParameters):
         merged = [None if v is None else v.flatten(0, 1) for v in (draws.mean, draws.variance)]
         return self._posterior(Draws(*merged), scales, ids)  # type: ignore[arg-type]
 
-    def _draw_seeds(self) -> list[int]:
+    def _draw_seeds(self, random_state: Any) -> list[int]:
         """A seed a member."""
-        if isinstance(self.random_state, np.random.RandomState):
-            return self.random_state.randint(MOST_RANDOM, size=int(self.n_members)).tolist()
-        state = np.random.SeedSequence(self.random_state).generate_state(int(self.n_members))
+        if isinstance(random_state, np.random.RandomState):
+            return random_state.randint(MOST_RANDOM, size=int(self.n_members)).tolist()
+        state = np.random.SeedSequence(random_state).generate_state(int(self.n_members))
         return [int(seed) & MOST_RANDOM for seed in state]
 
-    def _hold_out(self, targets: Array, known: Any) -> NDArray[np.bool_]:
+    def _hold_out(self, targets: Array, known: Any, seeds: Sequence[int]) -> NDArray[np.bool_]:
         """Labelled bags that are kept from training, for calibration (B,)."""
         held = np.zeros(len(targets), dtype=bool)
         if not self.calibration:
             return held
         labels = np.where(known if targets.ndim == 1 else known[:, None], targets, np.nan)
-        kept = label_mask(labels, labelled=1.0 - float(self.calibration), random_state=self._seeds[0])
+        kept = label_mask(labels, labelled=1.0 - float(self.calibration), random_state=seeds[0])
         return known & ~kept
 
     def _conformal(self, what: str) -> Conformal:

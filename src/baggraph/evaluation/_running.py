@@ -49,12 +49,12 @@ class Trial:
     believe: bool
     tables: dict[str, Gram] = field(default_factory=dict)
 
-    def run(self, method: Any, pairs: Sequence[Pair]) -> list[Outcome]:
-        """Train and ask a method on every pair of (visible, tested) positions."""
+    def run(self, method: Any, pairs: Sequence[Pair], seeds: Sequence[int] | None = None) -> list[Outcome]:
+        """Train and ask a method on every pair of (visible, tested) positions; a seeded stack, with a seed a pair."""
         if hasattr(method, "run_in"):
             return list(method.run_in(self, pairs))
         if isinstance(method, AbstractStacked) and self.transductive:
-            return self._stacked(method, pairs)
+            return self._stacked(method, pairs, () if seeds is None else (seeds,))
         if isinstance(method, BagClassifier) and not self.believe:
             method = clone(method).set_params(calibration_folds=None)  # decisions do not depend on it
         one: Callable[[Any, Pair], Answer] = self._one_fit
@@ -70,13 +70,13 @@ class Trial:
 
     # ------------------------------------------------------------------ three ways
 
-    def _stacked(self, method: AbstractStacked, pairs: Sequence[Pair]) -> list[Outcome]:
+    def _stacked(self, method: AbstractStacked, pairs: Sequence[Pair], seeds: tuple[Any, ...]) -> list[Outcome]:
         masks = np.zeros((len(pairs), len(self.bags)), dtype=bool)
         for mask, (visible, _) in zip(masks, pairs, strict=True):
             mask[visible] = True
         started = time.perf_counter()
         try:
-            found = clone(method, safe=False).posteriors(self.bags, masks)
+            found = clone(method, safe=False).posteriors(self.bags, masks, *seeds)
         except Exception:
             return [Outcome(None, traceback.format_exc(), 0.0)] * len(pairs)
         each = (time.perf_counter() - started) / max(len(pairs), 1)

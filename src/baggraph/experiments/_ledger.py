@@ -33,7 +33,7 @@ class Ledger:
         self.folder = folder
         self._seen: set[str] = set()
         self._keys: set[Key] = set()
-        self._locks: dict[Task, FileLock] = {}
+        self._locks: dict[Task, list[FileLock]] = {}
         (folder / ".locks").mkdir(parents=True, exist_ok=True)
 
     def has(self, keys: AbstractSet[Key]) -> bool:
@@ -49,18 +49,23 @@ class Ledger:
         return self._keys
 
     def claim(self, task: Task) -> bool:
-        """Take a task; False where another runner has it."""
-        lock = FileLock(self.folder / ".locks" / f"{digest(str(task))[:16]}.lock")
-        try:
-            lock.acquire(blocking=False)
-        except Timeout:
-            return False
-        self._locks[task] = lock
+        """Take a task; False where another runner has a repeat of it."""
+        taken: list[FileLock] = []
+        for repeat in task.repeats:
+            name = digest([task.recipe, task.tier, task.dataset, task.methods, repeat])[:16]
+            lock = FileLock(self.folder / ".locks" / f"{name}.lock")
+            try:
+                lock.acquire(blocking=False)
+            except Timeout:
+                _give_back(taken)
+                return False
+            taken.append(lock)
+        self._locks[task] = taken
         return True
 
     def release(self, task: Task) -> None:
         """Give a task back."""
-        self._locks.pop(task).release()
+        _give_back(self._locks.pop(task))
 
     def enter(self, task: Task, done: Done) -> None:
         """Write what became of a task, predictions first, and give it back."""
@@ -73,3 +78,8 @@ class Ledger:
                     part.to_parquet(draft, index=False)
         done.rows.append(self.folder)
         self.release(task)
+
+
+def _give_back(locks: list[FileLock]) -> None:
+    for lock in locks:
+        lock.release()

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from baggraph.data.stacked import AbstractStacked
+from baggraph.data.stacked import AbstractSeededStack, AbstractStacked
 from baggraph.errors import ParameterError, closest
+from baggraph.estimators.auto import AutoBagClassifier
+from baggraph.estimators.auto_regressor import AutoBagRegressor
 from baggraph.estimators.printed import make
 from baggraph.estimators.process import BagProcessRegressor
+from baggraph.evaluation._tasks import task_of_labels
 from baggraph.evaluation.metrics import Metric
 from baggraph.experiments import classical
 from baggraph.experiments._material import Material
@@ -19,7 +22,7 @@ from baggraph.graphs.shuffled import ShuffledWiring
 
 __all__ = ["estimator", "metrics_of"]
 
-ENGINES = ("make", "classical", "published", "winner", "process")
+ENGINES = ("make", "auto", "classical", "published", "winner", "process")
 
 
 def estimator(method: Method, dataset: str, material: Material, tier: Tier, seed: int) -> Any:
@@ -34,6 +37,8 @@ def estimator(method: Method, dataset: str, material: Material, tier: Tier, seed
         made: Any = PublishedRents(**method.parameters)
     elif method.engine == "winner":
         made = Winner(make(name, **method.parameters))
+    elif method.engine == "auto":
+        made = _committee(material)(**method.parameters)
     elif method.engine == "process":
         made = BagProcessRegressor(**method.parameters)
     else:
@@ -43,6 +48,15 @@ def estimator(method: Method, dataset: str, material: Material, tier: Tier, seed
     if method.graph is not None:
         made.set_params(**_wired(made, method.graph, material))
     return made
+
+
+def _committee(material: Material) -> Any:
+    return AutoBagClassifier if task_of_labels(material.bags) == "classification" else AutoBagRegressor
+
+
+def is_network(method: Method) -> bool:
+    """Whether a row is trained as a stack whose members have seeds of their own."""
+    return method.engine == "make" and isinstance(make(method.make or method.name), AbstractSeededStack)
 
 
 def _seeded(made: Any, seed: int, tier: Tier) -> None:

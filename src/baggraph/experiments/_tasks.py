@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import warnings
 from collections.abc import Collection
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,13 @@ import pandas as pd
 from baggraph import datasets
 from baggraph.data._fingerprint import digest
 from baggraph.data.results import ResultTable
-from baggraph.data.stacked import AbstractStacked
+from baggraph.data.stacked import AbstractSeededStack
 from baggraph.evaluation._division import places, visible_and_tested
 from baggraph.evaluation._provenance import provenance, rows_of
 from baggraph.evaluation._running import Outcome, Trial
 from baggraph.evaluation._tasks import task_of
 from baggraph.experiments._material import Material, load
-from baggraph.experiments._rows import estimator, metrics_of
+from baggraph.experiments._rows import estimator, is_network, metrics_of
 from baggraph.experiments.recipe import Method, Recipe, read_recipe
 from baggraph.inference._device import chosen_device
 from baggraph.inference._sharing import sharing_base_models
@@ -29,6 +29,7 @@ from baggraph.inference._sharing import sharing_base_models
 __all__ = ["Done", "Task", "perform", "plan"]
 
 SETTING = "transductive"
+TOGETHER = 10  # repeats of methods that make tables of all bags
 Key = tuple[str, str, int, str]
 
 
@@ -45,8 +46,8 @@ class Task:
 
     @property
     def kind(self) -> tuple[Any, ...]:
-        """Tasks of a kind take about the same time."""
-        return self.recipe, self.dataset, self.methods
+        """Tasks of a kind take about the same time, repeat for repeat."""
+        return self.path, self.tier, self.dataset, self.methods
 
     def __str__(self) -> str:
         first, last = self.repeats[0], self.repeats[-1]
@@ -82,10 +83,33 @@ def plan(
             continue
         for names in _groups(recipe, amount.methods):
             if not only or set(only) & set(names):
-                for start in range(0, most, recipe.together):
-                    numbers = tuple(range(start, min(start + recipe.together, most)))
-                    found.append(Task(recipe.path, recipe.name, tier, dataset, names, numbers))
+                found += [Task(recipe.path, recipe.name, tier, dataset, names, (r,)) for r in range(most)]
     return sorted(found, key=lambda task: task.repeats[0])
+
+
+def bundled(tasks: Collection[Task]) -> list[Task]:
+    """Tasks that differ in their repeats alone as few larger ones, where that saves time; rows stay the same.
+
+    Networks on a GPU are trained as one stack of all repeats.  Methods that are no networks make what they need of the
+    bags once for ten repeats.  Networks on a CPU, committees, and bags that are drawn anew every time, gain nothing.
+    """
+    kinds: dict[tuple[Any, ...], list[Task]] = {}
+    for task in tasks:
+        kinds.setdefault(task.kind, []).append(task)
+    found = []
+    for alike in kinds.values():
+        repeats, size = sorted(task.repeats[0] for task in alike), _together(alike[0])
+        found += [replace(alike[0], repeats=tuple(repeats[i : i + size])) for i in range(0, len(repeats), size)]
+    return sorted(found, key=lambda task: task.repeats[0])
+
+
+def _together(task: Task) -> int:
+    recipe = read_recipe(Path(task.path))
+    if recipe.sample or any(recipe.method(name).engine == "auto" for name in task.methods):
+        return 1
+    if not any(is_network(recipe.method(name)) for name in task.methods):
+        return TOGETHER
+    return recipe.repeats if chosen_device("auto").type == "cuda" else 1
 
 
 def _groups(recipe: Recipe, wanted: tuple[str, ...] | None) -> list[tuple[str, ...]]:
@@ -108,7 +132,7 @@ def _hash(recipe: Recipe, method: Method, task: Task) -> str:
     silent = ("role", "group")
     row = {key: value for key, value in asdict(method).items() if key not in silent and value}
     where = (recipe.experiment, recipe.protocol, task.dataset, recipe.metrics)
-    divided = [recipe.splits, recipe.folds, recipe.sample, recipe.together, *recipe.labelled]
+    divided = [recipe.splits, recipe.folds, recipe.sample, *recipe.labelled]
     return digest([row, where, divided, recipe.tiers[task.tier].networks])
 
 
@@ -121,16 +145,14 @@ def perform(task: Task) -> Done:
     with sharing_base_models(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # machines that did not settle; what fails is kept in the table
         for name in task.methods:
-            made = _made(recipe, recipe.method(name), task, material)
             for repeats in [(r,) for r in task.repeats] if material.sample else [task.repeats]:
-                _one(recipe, name, made, material, task, repeats, rows, predictions)
+                _one(recipe, name, material, task, repeats, rows, predictions)
     return Done(ResultTable.from_rows(rows), pd.concat(predictions) if predictions else None)
 
 
 def _one(
     recipe: Recipe,
     name: str,
-    made: Any,
     material: Material,
     task: Task,
     repeats: tuple[int, ...],
@@ -139,16 +161,22 @@ def _one(
 ) -> None:
     """All folds of some repeats of one method, added to ``rows`` and ``predictions``."""
     bags, division = material.of_repeat(repeats[0]), material.division[list(repeats)]
+    method = recipe.method(name)
+    made = estimator(method, task.dataset, material, recipe.tiers[task.tier], seed=repeats[0] if material.sample else 0)
     kind = task_of([made], bags)
-    scores = metrics_of(recipe, recipe.method(name), made)
+    scores = metrics_of(recipe, method, made)
     believe = any(metric.needs in ("probabilities", "noise") for metric in scores)
     pairs = visible_and_tested(bags, division)
-    outcomes = _trial(task, material, bags, kind, believe).run(made, pairs)
-    known = {"task": recipe.experiment, "dataset": task.dataset, "setting": SETTING}
+    where_tested = [place | {"repeat": repeats[place["repeat"]]} for place in places(division)]
+    seeded = isinstance(made, AbstractSeededStack)
+    seeds = [place["repeat"] for place in where_tested] if seeded else None
+    outcomes = _trial(task, material, bags, kind, believe).run(made, pairs, seeds)
+    known: dict[str, Any] = {"task": recipe.experiment, "dataset": task.dataset, "setting": SETTING}
     known |= {"data_sha256": material.data_sha256} | provenance(name, made, material.division, SETTING)
-    known |= {"recipe_sha256": _hash(recipe, recipe.method(name), task), "device": _device(made)}
-    for pair, place, outcome in zip(pairs, places(division), outcomes, strict=True):
-        where = {"repeat": repeats[place["repeat"]], "fold": place["fold"]}
+    known |= {"recipe_sha256": _hash(recipe, method, task), "device": _device(made)}
+    for pair, where, outcome in zip(pairs, where_tested, outcomes, strict=True):
+        if seeded:
+            known["seed"] = where["repeat"]
         counts = {"n_train": len(pair[0]), "n_test": len(pair[1])}
         rows += rows_of(known | where | counts, outcome, scores, bags.y[pair[1]])
         if where["repeat"] == 0:
@@ -177,13 +205,9 @@ def _material(path: str, dataset: str) -> Material:
     return load(read_recipe(Path(path)), dataset)
 
 
-def _made(recipe: Recipe, method: Method, task: Task, material: Material) -> Any:
-    return estimator(method, task.dataset, material, recipe.tiers[task.tier], seed=task.repeats[0])
-
-
 def _device(made: Any) -> str:
     """Where it was computed, in words."""
-    if isinstance(made, AbstractStacked) and chosen_device(getattr(made, "device", "auto")).type == "cuda":
+    if isinstance(made, AbstractSeededStack) and chosen_device(getattr(made, "device", "auto")).type == "cuda":
         import torch
 
         return str(torch.cuda.get_device_name())

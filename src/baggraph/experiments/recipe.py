@@ -33,8 +33,8 @@ class Method:
         ``"printed"`` in the paper, a ``"control"``, ``"trivial"``, or one of ``"ours"``.
     engine
         Who makes it: ``"make"`` (:func:`baggraph.make`), ``"classical"`` (settings chosen inside the training folds),
-        ``"winner"`` (a classifier of shares above one half), ``"process"`` (a Gaussian process over bags) or
-        ``"published"`` (the published code's manner).
+        ``"winner"`` (a classifier of shares above one half), ``"process"`` (a Gaussian process over bags), ``"auto"``
+        (the committee) or ``"published"`` (the published code's manner).
     make, parameters
         The printed name that ``engine`` knows, by default ``name``, and what overrules its parameters.
     group
@@ -98,8 +98,6 @@ class Recipe:
         Instead of folds, shares of the bags that have a label, one after the other in every repeat.
     sample
         Instances drawn from every bag, anew in every repeat; 0 takes the whole bags.
-    together
-        Repeats that are trained as one stack.
     scales
         What scores are multiplied by to be laid beside the printed ones, where it is not 1.
     families
@@ -136,7 +134,6 @@ class Recipe:
     splits: str | None = None
     labelled: tuple[float, ...] = ()
     sample: int = 0
-    together: int = 1
     scales: Mapping[str, float] = field(default_factory=dict)
     families: tuple[tuple[str, ...], ...] = ()
     expected: Mapping[str, Mapping[str, Mapping[str, tuple[float, ...]]]] = field(default_factory=dict)

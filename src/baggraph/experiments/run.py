@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,16 +13,16 @@ from baggraph.data.results import ResultTable
 from baggraph.errors import ParameterError, closest
 from baggraph.experiments._adopt import take_over
 from baggraph.experiments._ledger import Ledger
-from baggraph.experiments._tasks import Key, Task, keys, perform, plan
+from baggraph.experiments._tasks import Task, bundled, keys, perform, plan
 from baggraph.experiments.executors import Executor, Serial
 from baggraph.experiments.recipe import TIERS, Recipe
 
-__all__ = ["Progress", "results_folder", "run"]
+__all__ = ["Progress", "results", "results_folder", "run"]
 
 
 @dataclass
 class Progress:
-    """How far a run is; the time left is that of tasks of the same kind, or of all, on average."""
+    """How far a run is, in repeats; the time left is that of repeats of the same kind, or of all, on average."""
 
     total: int
     done: int = 0
@@ -31,29 +31,45 @@ class Progress:
     _seconds: dict[tuple[object, ...], list[float]] = field(default_factory=dict)
     _started: dict[Task, float] = field(default_factory=dict)
     _left: list[Task] = field(default_factory=list)
+    _spent: float = 0.0
 
     def note(self, task: Task) -> None:
         """A task has ended."""
-        self.done, self.last = self.done + 1, task
-        self._seconds.setdefault(task.kind, []).append(time.monotonic() - self._started.get(task, self.begun))
+        self.done, self.last = self.done + len(task.repeats), task
+        seconds = time.monotonic() - self._started.get(task, self.begun)
+        self._seconds.setdefault(task.kind, []).append(seconds / len(task.repeats))
+        self._spent += seconds
         if task in self._left:
             self._left.remove(task)
+
+    def narrowed(self, task: Task, repeats: tuple[int, ...]) -> Task:
+        """What is left of a task when others have done the rest."""
+        smaller = replace(task, repeats=repeats)
+        self.done += len(task.repeats) - len(repeats)
+        self._left[self._left.index(task)] = smaller
+        return smaller
 
     @property
     def seconds_left(self) -> float:
         """Of work that is left, over as many tasks as ran at once."""
-        spent = [seconds for part in self._seconds.values() for seconds in part]
-        if not spent:
+        each = [seconds for part in self._seconds.values() for seconds in part]
+        if not each:
             return float("nan")
-        typical = float(np.mean(spent))
-        work = sum(float(np.mean(self._seconds.get(task.kind, [typical]))) for task in self._left)
-        at_once = max(1.0, sum(spent) / max(time.monotonic() - self.begun, 1e-9))
+        typical = float(np.mean(each))
+        work = sum(len(t.repeats) * float(np.mean(self._seconds.get(t.kind, [typical]))) for t in self._left)
+        at_once = max(1.0, self._spent / max(time.monotonic() - self.begun, 1e-9))
         return work / at_once
 
 
 def results_folder(folder: Path, tier: str, recipe: Recipe) -> Path:
     """Where the rows of a recipe lie."""
     return Path(folder) / tier / recipe.name
+
+
+def results(folder: Path, tier: str, recipe: Recipe) -> ResultTable:
+    """The rows of a recipe as it now is; what an earlier version of it said stays in the folder, unread."""
+    table = ResultTable.read(results_folder(folder, tier, recipe))
+    return table.filter(recipe_sha256={key[3] for task in plan(recipe, tier, repeats=1) for key in keys(task)})
 
 
 def run(
@@ -105,11 +121,9 @@ def run(
         other = ResultTable.read(rows_from)
         for recipe in recipes:
             take_over(recipe, tier, ledgers[recipe.name], other)
-    waiting = {task: keys(task) for recipe in recipes for task in plan(recipe, tier, only, sets, repeats)}
-    waiting = {task: wanted for task, wanted in waiting.items() if not ledgers[task.recipe].has(wanted)}
-    order = {task: position for position, task in enumerate(waiting)}
-    waiting = dict(sorted(waiting.items(), key=lambda pair: (pair[0].repeats[0], order[pair[0]])))
-    state = Progress(len(waiting), _left=list(waiting))
+    planned = [task for recipe in recipes for task in plan(recipe, tier, only, sets, repeats)]
+    waiting = bundled([task for task in planned if not ledgers[task.recipe].has(keys(task))])
+    state = Progress(sum(len(task.repeats) for task in waiting), _left=list(waiting))
     open_tasks = {recipe.name: sum(task.recipe == recipe.name for task in waiting) for recipe in recipes}
     by_name = {recipe.name: recipe for recipe in recipes}
 
@@ -119,12 +133,12 @@ def run(
         if progress is not None:
             progress(state)
         if finished is not None and not open_tasks[task.recipe]:
-            finished(by_name[task.recipe], ResultTable.read(ledgers[task.recipe].folder))
+            finished(by_name[task.recipe], results(Path(folder), tier, by_name[task.recipe]))
 
     for task, done in (executor or Serial()).run(perform, _claimed(waiting, ledgers, state, ended)):
         ledgers[task.recipe].enter(task, done)
         ended(task)
-    return {name: ResultTable.read(ledger.folder) for name, ledger in ledgers.items()}
+    return {recipe.name: results(Path(folder), tier, recipe) for recipe in recipes}
 
 
 def _check_names(recipes: Sequence[Recipe], only: Collection[str], sets: Collection[str]) -> None:
@@ -136,19 +150,23 @@ def _check_names(recipes: Sequence[Recipe], only: Collection[str], sets: Collect
 
 
 def _claimed(
-    waiting: dict[Task, set[Key]], ledgers: dict[str, Ledger], state: Progress, ended: Callable[[Task], None]
+    waiting: list[Task], ledgers: dict[str, Ledger], state: Progress, ended: Callable[[Task], None]
 ) -> Iterator[Task | None]:
     """Tasks that nobody else has done or is doing; None while others are at work on all that is left."""
     while waiting:
         yielded = False
-        for task, wanted in list(waiting.items()):
+        for task in list(waiting):
             ledger = ledgers[task.recipe]
             if not ledger.claim(task):
                 continue
-            del waiting[task]
-            if ledger.has(wanted):
+            waiting.remove(task)
+            left = tuple(r for r in task.repeats if not ledger.has(keys(replace(task, repeats=(r,)))))
+            if left != task.repeats:  # others were quicker
                 ledger.release(task)
-                ended(task)
+                if left:
+                    waiting.append(state.narrowed(task, left))
+                else:
+                    ended(task)
                 continue
             yielded = True
             state._started[task] = time.monotonic()

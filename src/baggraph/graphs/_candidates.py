@@ -32,6 +32,10 @@ class Candidates:
         """Row of every entry."""
         return torch.repeat_interleave(self.counts)
 
+    def to(self, device: torch.device) -> Candidates:
+        """The same on another device."""
+        return Candidates(*(tensor.to(device) for tensor in (self.starts, self.columns, self.distances)))
+
 
 def union(sources: torch.Tensor, targets: torch.Tensor, distances: torch.Tensor, n_nodes: int) -> Candidates:
     """Candidates from directed pairs (P): each unordered pair once, whoever named it.

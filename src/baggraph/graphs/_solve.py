@@ -25,6 +25,7 @@ DAMPING = 0.7  # of a sweep; 0.5 never overshoots, since every term couples two 
 SAFE_DAMPING = 0.5
 SWEEP_TOLERANCE = 1e-6  # below this relative gap, sweeps in float32 see only rounding
 STALL_SWEEPS, STALL_FACTOR = 12, 0.7
+LATENCY_BOUND = 10_000  # nodes up to which a GPU waits for launches in Newton's many short steps, and a CPU does not
 
 Progress = Callable[[str, float], None]
 
@@ -80,9 +81,11 @@ def solve(
     for graph in open_graphs:
         inside = slice(graph * n, (graph + 1) * n)
         part, entries = _graph(candidates, inside)
-        start = potential[inside]
-        potential[inside], fine[inside], steps = newton(part, costs[entries].to(torch.float64), start, tol, progress)
-        n_iter += steps
+        own = costs[entries].to(torch.float64)
+        place = torch.device("cpu") if n <= LATENCY_BOUND else own.device
+        found = newton(part.to(place), own.to(place), potential[inside].to(place), tol, progress)
+        potential[inside], fine[inside] = found[0].to(own.device), found[1].to(own.device)
+        n_iter += found[2]
     if open_graphs:
         left = -slack(potential, torch.zeros_like(fine), candidates.rows(), candidates.columns, costs)
         gap, objective, kkt = measure(build(candidates, left, order).gather(fine).evaluate(1), potential, n_graphs)

@@ -164,7 +164,7 @@ class Trainer:
             remedy = "let it use the graph by graph.mix alone"
             raise ParameterError("minibatch", expected="a head that gives a row a bag", got=got, remedy=remedy)
         of_bags = self.settings.loss.of_bags(outputs.to(self.rows.dtype), task.targets[bags])
-        loss = (of_bags * (task.weights[bags] / weight)).sum(-1).mean(-1)
+        loss = (of_bags * (task.weights[bags] / weight)).sum((-2, -1))
         gradients = torch.autograd.grad(loss, list(self.leaves.values()), materialize_grads=True)
         for view, gradient in zip(task.layout.views(sums).values(), gradients, strict=True):
             view.add_(gradient)

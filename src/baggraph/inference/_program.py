@@ -115,7 +115,7 @@ class Program:
         key = self.keys.index_select(0, self.epoch).squeeze(0)
         found = self._forward(key)
         of_bags = self.settings.loss.of_bags(found.outputs.to(self.rows.dtype), self.targets)
-        losses = (of_bags * self.weights).sum(-1).mean(-1)
+        losses = (of_bags * self.weights).sum((-2, -1))
         gradient = self._row_gradient(losses.sum())
         if self.settings.clip is not None:
             norm = torch.linalg.vector_norm(gradient, dim=1, keepdim=True)

@@ -12,26 +12,23 @@ Gaussian sampling by local perturbations, NeurIPS).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.csgraph import breadth_first_order
 
 from baggraph.data.graph import BagGraph
 from baggraph.data.posterior import Posterior
-from baggraph.errors import BagError, InvalidBagsError
+from baggraph.errors import InvalidBagsError
+from baggraph.inference._conjugate import Precision
 from baggraph.inference.gp_graph import laplacian
 from baggraph.inference.gp_scale import Scale
 
-__all__ = ["SparseProcess", "ball", "mean_variance", "solve"]
+__all__ = ["SparseProcess", "ball", "mean_variance"]
 
 Array = NDArray[np.float64]
-TOLERANCE = 1e-6
-MOST_STEPS = 2000
 PROBES = 16
 
 
@@ -73,21 +70,23 @@ class SparseProcess:
         n_draws: int = 16,
         seed: int = 0,
         normaliser: float | None = None,
+        device: str = "cpu",
     ) -> Posterior:
         """Of all bags, from targets (B,) of the visible ones, as the process sees them; draws are joint over bags.
 
         The mean of the draws is the posterior mean to the tolerance of the solver; their spread is that of
-        ``n_draws`` samples.  ``normaliser`` is :func:`mean_variance`, where it is known already.
+        ``n_draws`` samples.  ``normaliser`` is :func:`mean_variance`, where it is known already.  ``device`` is where
+        systems are solved: a CPU, or a GPU by its name in torch.
         """
         if scale.link != "identity":
             got, remedy = repr(scale.link), "pass targets that are linked already, and Scale.of('identity', ...)"
             raise InvalidBagsError("sparse process", expected="no link", got=got, remedy=remedy)
         seen = np.flatnonzero(visible)
-        system = self._system(seen, normaliser)
+        system = self._system(seen, normaliser, device)
         random = np.random.default_rng(seed)
         right = [system.right_hand_side(np.asarray(targets, dtype=np.float64)[seen])]
         right += [system.perturbation(random) for _ in range(n_draws)]
-        found = solve(system, np.stack(right, axis=1))
+        found = system.on(device).solve(np.stack(right, axis=1))
         values = found[: system.n] + system.columns @ found[system.n :]
         mean = values[:, 0]
         spread = values[:, 1:] if n_draws else np.zeros((system.n, 1))
@@ -97,11 +96,11 @@ class SparseProcess:
         variance = np.broadcast_to((self.noise[None, :, None] * scale.spread**2), draws.shape)
         return Posterior(draws, self.graph.ids, None, variance)
 
-    def _system(self, seen: Any, normaliser: float | None) -> System:
+    def _system(self, seen: Any, normaliser: float | None, device: str) -> System:
         if not len(seen):
             raise InvalidBagsError("sparse process", expected="labelled bags", got="none", remedy="label some")
         walk = laplacian(self.graph)
-        mean = mean_variance(self.graph, self.kappa) if normaliser is None else normaliser
+        mean = mean_variance(self.graph, self.kappa, device=device) if normaliser is None else normaliser
         prior = mean / self.variance
         precision = sp.csr_array(prior * (sp.eye_array(len(self.graph), format="csr") + walk / self.kappa))
         columns = np.hstack([np.ones((len(self.graph), 1)), self.features])
@@ -113,7 +112,7 @@ class SparseProcess:
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """The posterior precision of (f, w), as products."""
+    """The posterior precision of (f, w) in parts, and its right-hand sides."""
 
     precision: sp.csr_array
     columns: Array
@@ -124,47 +123,21 @@ class System:
     prior: float
     kappa: float
 
-    @cached_property
-    def weighted(self) -> Array:
-        """Columns, weighted by what the labels say (B, p)."""
-        return self.columns * self.weights[:, None]
-
-    @cached_property
-    def corner(self) -> Array:
-        """The precision of w given f (p, p)."""
-        return self.weighted.T @ self.columns + np.diag(1 / self.scales)
-
-    @cached_property
-    def _corner_factor(self) -> Any:
-        return cho_factor(self.corner)
-
-    @cached_property
-    def _diagonal(self) -> Array:
-        return (self.precision.diagonal() + self.weights)[:, None]
-
     @property
     def n(self) -> int:
         """Number of bags."""
         return int(self.precision.shape[0])
 
-    def product(self, values: Array) -> Array:
-        """With (n + p, r) values."""
-        top, bottom = values[: self.n], values[self.n :]
-        upper = self.precision @ top
-        upper += self.weights[:, None] * top
-        upper += self.weighted @ bottom
-        return np.concatenate([upper, self.weighted.T @ top + self.corner @ bottom])
-
-    def precondition(self, values: Array) -> Array:
-        """Divided by the diagonal of the graph's part, solved in that of the columns."""
-        below = cho_solve(self._corner_factor, values[self.n :])
-        return np.concatenate([values[: self.n] / self._diagonal, below])
+    def on(self, device: str) -> Precision:
+        """The precision of f and w on a device."""
+        corner = (self.columns * self.weights[:, None]).T @ self.columns + np.diag(1 / self.scales)
+        return Precision.of(self.precision, self.weights, self.columns, corner, device=device)
 
     def right_hand_side(self, targets: Array) -> Array:
         """Of the mean."""
         pulled = np.zeros(self.n)
         pulled[self.seen] = self.weights[self.seen] * targets
-        return np.concatenate([pulled, self.weighted[self.seen].T @ targets])
+        return np.concatenate([pulled, self.columns[self.seen].T @ pulled[self.seen]])
 
     def perturbation(self, random: np.random.Generator) -> Array:
         """A normal vector whose covariance is the posterior precision: solved, it is a draw around the mean."""
@@ -190,7 +163,7 @@ def rough_walk(graph: BagGraph, random: np.random.Generator) -> Array:
     return np.asarray(found)
 
 
-def mean_variance(graph: BagGraph, kappa: float, *, probes: int = PROBES, seed: int = 0) -> float:
+def mean_variance(graph: BagGraph, kappa: float, *, probes: int = PROBES, seed: int = 0, device: str = "cpu") -> float:
     """The mean of the diagonal of ``(I + L / kappa)^-1``, by random signs (Hutchinson 1990).
 
     >>> graph = BagGraph.from_edges([(i, i + 1) for i in range(99)], ids=range(100))
@@ -203,23 +176,7 @@ def mean_variance(graph: BagGraph, kappa: float, *, probes: int = PROBES, seed: 
         return float(np.diag(np.linalg.inv(np.eye(len(graph)) + laplacian(graph).toarray() / kappa)).mean())
     signs = np.where(np.random.default_rng(seed).random((len(graph), count)) < 0.5, -1.0, 1.0).astype(np.float64)
     matrix = sp.csr_array(sp.eye_array(len(graph), format="csr") + laplacian(graph) / kappa)
-    system = Plain(matrix)
-    return float((signs * solve(system, signs)).sum() / signs.size)
-
-
-@dataclass(frozen=True, eq=False)
-class Plain:
-    """A sparse matrix as a system."""
-
-    matrix: sp.csr_array
-
-    def product(self, values: Array) -> Array:
-        """With (n, r) values."""
-        return np.asarray(self.matrix @ values)
-
-    def precondition(self, values: Array) -> Array:
-        """Divided by the diagonal."""
-        return np.asarray(values / self.matrix.diagonal()[:, None])
+    return float((signs * Precision.of(matrix, device=device).solve(signs)).sum() / signs.size)
 
 
 def ball(graph: BagGraph, center: int, size: int) -> NDArray[np.int64]:
@@ -230,26 +187,3 @@ def ball(graph: BagGraph, center: int, size: int) -> NDArray[np.int64]:
     """
     order = breadth_first_order(graph.adjacency, center, directed=False, return_predecessors=False)
     return np.sort(order[:size]).astype(np.int64)
-
-
-def solve(system: Any, right: Array, *, tolerance: float = TOLERANCE) -> Array:
-    """Preconditioned conjugate gradients, all right-hand sides (n, r) side by side, each with steps of its own."""
-    found = np.zeros_like(right)
-    residual = right.copy()
-    goal = tolerance * np.maximum(np.linalg.norm(right, axis=0), 1e-300)
-    direction = system.precondition(residual)
-    energy = (residual * direction).sum(axis=0)
-    for _ in range(MOST_STEPS):
-        if (np.linalg.norm(residual, axis=0) <= goal).all():
-            return found
-        image = system.product(direction)
-        step = energy / np.maximum((direction * image).sum(axis=0), 1e-300)
-        found += step * direction
-        residual -= step * image
-        fresh = system.precondition(residual)
-        before, energy = energy, (residual * fresh).sum(axis=0)
-        direction *= energy / np.maximum(before, 1e-300)
-        direction += fresh
-    left = float((np.linalg.norm(residual, axis=0) / goal).max()) * tolerance
-    got = f"a residual of {left:.1e} after {MOST_STEPS} steps"
-    raise BagError("sparse process", expected="a solution", got=got, remedy="raise kappa or the noise")

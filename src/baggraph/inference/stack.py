@@ -118,7 +118,8 @@ def fit_stack(
     graphs
         None, one graph for all members, or one a member, over these bags.
     loss
-        How outputs are compared with targets; averaged over labelled bags and levels.
+        How outputs are compared with targets: averaged over labelled bags, and added up over levels of supervision
+        (Wang et al. 2018).
     seeds, lr, weight_decay
         One a member; the last two may be one number for all.
     epochs
