@@ -10,7 +10,9 @@ import typer
 from rich.markup import escape
 
 from baggraph.cli._codes import NOT_CONVERGED, accounted
-from baggraph.cli._console import err, out, work_progress
+from baggraph.cli._console import err, out, print_json, work_progress
+from baggraph.cli._console import table as show_table
+from baggraph.cli._cost import cost_of_folds
 from baggraph.cli._reading import Input, read_aloud
 from baggraph.cli._runs import write_run
 from baggraph.cli._source import bags_of
@@ -55,6 +57,7 @@ def compare(
         bool, typer.Option("--as-published", help="A data set as the code published with the paper reads it.")
     ] = False,
     random_state: Annotated[int, typer.Option("--random-state", help="Seed of the folds.")] = 0,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the methods and their cost, and stop.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
 ) -> None:
@@ -62,6 +65,7 @@ def compare(
 
     Every method sees the same folds, and no label of a tested bag.
     """
+    from baggraph.evaluation._division import divide
     from baggraph.evaluation.compare import compare as decide
     from baggraph.evaluation.resuming import cross_validate_into
 
@@ -73,6 +77,8 @@ def compare(
     bags, splits = found_in.bags, found_in.folds(folds, repeats, random_state)
     chosen = _chosen(methods, graph_of, bags)
     metric = _checked(metric, against, chosen, bags)
+    if dry_run:
+        return _plan(chosen, bags, divide(bags, splits, folds, repeats, random_state), random_state, as_json)
     with accounted(f"{output} keeps what was done, and the same command goes on"):
         with work_progress(quiet=quiet) as progress:
             table = cross_validate_into(
@@ -100,6 +106,18 @@ def compare(
         )
     if len(table.failed):
         raise typer.Exit(NOT_CONVERGED)
+    return None
+
+
+def _plan(chosen: dict[str, Any], bags: Bags, division: Any, random_state: int, as_json: bool) -> None:
+    """What would be computed, and about how long it takes; nothing is written."""
+    seconds = cost_of_folds(chosen, bags, division, random_state)
+    if as_json:
+        return print_json({"repeats": len(division), "seconds": {name: round(s, 1) for name, s in seconds.items()}})
+    show_table("", ["method", "seconds"], [[name, f"{taken:.1f}"] for name, taken in seconds.items()])
+    return err.print(
+        f"about {sum(seconds.values()):.0f} s for {len(division)} x {int(division.max()) + 1} folds, at most"
+    )
 
 
 def _chosen(methods: str | None, graph_of: str | None, bags: Bags) -> dict[str, Any]:
