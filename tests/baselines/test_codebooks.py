@@ -10,7 +10,7 @@ from sklearn.mixture import GaussianMixture
 import baggraph as bg
 from baggraph.baselines import FisherVectorSVM, VladSVM
 from baggraph.baselines._codebook import Components, power_normalised
-from baggraph.baselines.mi_fv import fisher_vectors
+from baggraph.baselines.mi_fv import Mixture, fisher_vectors
 from baggraph.baselines.mi_vlad import residuals
 
 
@@ -59,7 +59,7 @@ def test_fisher_vectors_are_scaled_derivatives_of_the_log_likelihood():
         (slope(1) * deviations / root[:, None]).ravel(),
         (slope(2) * deviations / np.sqrt(2) / root[:, None]).ravel(),
     ]
-    found = fisher_vectors(rows, np.array([0, 5]), book)[0]
+    found = fisher_vectors(rows, np.array([0, 5]), Mixture.of(book))[0]
     np.testing.assert_allclose(found, np.concatenate(expected), atol=1e-8)
 
 
@@ -70,7 +70,7 @@ def test_fisher_vectors_are_those_of_scikit_image():
     offsets = np.array([0, 4, 9])
     theirs = np.array([feature.fisher_vector(rows[a:b], book) for a, b in ((0, 4), (4, 9))])
     theirs[:, 8:] *= -1  # their deviations fall where the likelihood rises
-    np.testing.assert_allclose(fisher_vectors(rows, offsets, book), theirs, atol=1e-12)
+    np.testing.assert_allclose(fisher_vectors(rows, offsets, Mixture.of(book)), theirs, atol=1e-12)
 
 
 @pytest.mark.parametrize("shape", [(30, 5), (4, 9)])

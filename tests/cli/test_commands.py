@@ -154,7 +154,7 @@ def test_demo_audits_compares_and_writes_a_page(run, monkeypatch, tmp_path):
     rows = dict(re.findall(r"^(\S.*?) +(\d+\.\d) +[-\d.]+ to", out, re.M))
     assert float(rows["majority"]) == 50.0
     assert float(rows["summary SVM"]) > 60
-    assert set(rows) >= {"bag size", "MI-Kernel", "network", "no graph", "learned graph"}
+    assert set(rows) >= {"bag size", "MI-Kernel", "network", "auto", "no graph", "learned graph"}
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "54 others" in page
     assert "Does the graph help?" in page

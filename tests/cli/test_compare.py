@@ -25,16 +25,27 @@ def run(command, monkeypatch, tmp_path):
 def test_plain_methods_on_a_data_set(run, tmp_path):
     code, out, err = run("digits-bags", *QUICK, "-o", str(tmp_path / "run"))
     assert code == 0
-    assert out.startswith("accuracy of 5 methods on 1 data set; larger is better\n")
-    assert "Differences on the same folds: corrected t-test, Holm for 10 tests" in out
-    assert "5 methods, 1 x 3 folds" in err
+    assert out.startswith("accuracy of 6 methods on 1 data set; larger is better\n")
+    assert "Differences on the same folds: corrected t-test, Holm for 15 tests" in out
+    assert "6 methods, 1 x 3 folds" in err
     assert set(ResultTable.read(tmp_path / "run").names("fold")) == {0, 1, 2}
 
 
 def test_targets_get_regressors(run, tmp_path):
     code, out, _ = run("synthetic", *QUICK, "-o", str(tmp_path / "run"))
     assert code == 0
-    assert out.startswith("rmse of 5 methods on 1 data set; smaller is better\n")
+    assert out.startswith("rmse of 6 methods on 1 data set; smaller is better\n")
+
+
+def test_the_committee_is_asked_by_name_and_left_out_of_very_many(run, tmp_path, monkeypatch):
+    code, out, _ = run("synthetic", *QUICK, "--methods", "mean, auto", "-q", "-o", str(tmp_path / "run"))
+    assert code == 0
+    assert "auto" in out
+    monkeypatch.setattr("baggraph.cli._models.MOST", {"classes": 10})
+    code, out, err = run("digits-bags", *QUICK, "-o", str(tmp_path / "other"))
+    assert code == 0
+    assert out.startswith("accuracy of 5 methods")
+    assert "auto is left out: more than 10 bags" in err
 
 
 def test_methods_by_their_printed_names_in_json(run, tmp_path):

@@ -167,6 +167,83 @@ def test_known_edges(run):
     assert np.allclose([float(line.split(",")[2]) for line in out.splitlines()[1:]], wanted)
 
 
+# ---------------------------------------------------------------------- the committee
+
+
+def test_without_options_of_networks_the_committee_is_fitted(run, tmp_path):
+    people("people.csv", 0, 24)
+    people("new.csv", 90, 4, target=None)
+    code, out, err = run("fit", "people.csv", "-o", "model", "--folds", 3, "--report", "page.html")
+    assert code == 0, err
+    assert "model       auto, a committee with nothing to tune  (--model bag-graph fits a network)" in err
+    assert "network  " not in err
+    assert out.startswith("accuracy ")
+    card = Path("model/card.md").read_text(encoding="utf-8")
+    assert card.startswith("# AutoBagClassifier\n")
+    assert "| average kernel | 0." in card
+    assert "Calibrated on 24 labelled bags" in card
+    assert "average kernel" in Path("page.html").read_text(encoding="utf-8")
+    code, out, _ = run("predict", "model", "new.csv", "--json", "--coverage", 0.8)
+    found = json.loads(out)
+    model, new = bg.load("model"), bg.read("new.csv", bag="region", features=["f", "g", "h"])
+    assert list(found[0]) == ["bag", "prediction", "p_high", "p_low", "entropy", "set"]
+    assert np.array_equal([row["p_high"] for row in found], model.predict_proba(new)[:, 0])
+    sets = model.predict_set(new, coverage=0.8)
+    assert [row["set"] for row in found] == ["|".join(model.classes_[row]) for row in sets]
+    assert "std_high" not in pd.read_parquet("model/posterior.parquet").columns
+
+
+def test_the_committee_on_known_edges_and_on_places(run):
+    people("people.csv", 0, 24)
+    people("new.csv", 90, 2, target=None)
+    Path("borders.csv").write_text("from,to\n" + "\n".join(f"{b:03d},{b + 2:03d}" for b in range(22)))
+    Path("more.csv").write_text("source,target,weight\n090,000,1.0\n091,003,2.0\n")
+    assert run("fit", "people.csv", "--graph", "borders.csv", "-o", "model", "--folds", 0)[0] == 0
+    code, out, _ = run("predict", "model", "new.csv", "--graph", "more.csv", "--json")
+    links = np.zeros((2, 24))
+    ids = bg.load("model").posterior_.ids.tolist()
+    links[0, ids.index("000")], links[1, ids.index("003")] = 1, 2
+    new = bg.read("new.csv", bag="region", features=["f", "g", "h"])
+    wanted = bg.load("model").predict_posterior(new, links=links).mean[:, 0]
+    assert code == 0
+    assert [row["p_high"] for row in json.loads(out)] == wanted.tolist()
+    people("regions.csv", 0, 20, target="left_share", value=lambda b: 0.2 + 0.6 * (b % 5) / 5 + b / 200, places=True)
+    people("newer.csv", 50, 3, target=None, places=True)
+    code, _, err = run("fit", "regions.csv", "--coords", "lat,lon", "-k", 2, "-o", "regions", "--folds", 0)
+    assert code == 0, err
+    assert "nearest places on the globe" in err
+    assert isinstance(bg.load("regions"), bg.AutoBagRegressor)
+    found = json.loads(run("predict", "regions", "newer.csv", "--json")[1])
+    assert all(0 <= row["lower"] <= row["prediction"] <= row["upper"] <= 1 for row in found)
+
+
+WHICH = {
+    "an option of networks": (24, ["--lr", 0.01], "bag-graph  (--lr is an option of networks)"),
+    "a graph of networks": (24, ["--graph", "knn"], "bag-graph  (--graph knn is an option of networks)"),
+    "asked for": (24, ["--model", "bag-graph"], "bag-graph  (as asked)"),
+    "too few": (4, [], "bag-graph  (fewer than 3 labelled bags of a class)"),
+    "an option of both": (24, ["--random-state", 3], "auto, a committee"),
+}
+
+
+@pytest.mark.parametrize("name", WHICH)
+def test_which_model_it_is_and_why(run, name):
+    count, arguments, wanted = WHICH[name]
+    people("people.csv", 0, count)
+    code, out, err = run("fit", "people.csv", "-o", "model", "--dry-run", "--folds", 0, *arguments)
+    assert (code, out) == (0, "")
+    assert f"model       {wanted}" in err
+
+
+def test_too_many_bags_for_a_committee(run, monkeypatch):
+    people("people.csv", 0, 12)
+    monkeypatch.setattr("baggraph.cli._models.MOST", {"classes": 10})
+    assert "more than 10 bags take a committee very long" in run("fit", "people.csv", "-o", "m", "--dry-run")[2]
+    monkeypatch.setattr("baggraph.cli._models.MOST", {"classes": 20})
+    monkeypatch.setattr("baggraph.cli._models.MOST_BYTES", 10.0)
+    assert "tables of a committee would take" in run("fit", "people.csv", "-o", "m", "--dry-run")[2]
+
+
 # ---------------------------------------------------------------------- manners
 
 
@@ -205,6 +282,8 @@ MISTAKES = {
     "wrong bag column": (["people.csv", "--bag", "regoin"], 2, "did you mean 'region'?"),
     "wrong target column": (["people.csv", "--target", "lable"], 2, "did you mean 'label'?"),
     "wrong coordinates": (["people.csv", "--coords", "lat,long"], 2, "expected a column of the table, got 'lat'"),
+    "wrong model": (["people.csv", "--model", "bag-grap"], 2, "did you mean 'bag-graph'?"),
+    "an option of the other model": (["people.csv", "--model", "auto"], 2, "got --epochs; leave it out, or pass --model bag-graph"),
     "two graphs": (["places.csv", "--coords", "lat,lon", "--graph", "knn"], 2, "expected one graph"),
     "wrong graph": (["people.csv", "--graph", "learnd"], 2, "did you mean 'learned'?"),
     "no table of edges": (["people.csv", "--graph", "none.csv"], 3, "no file at none.csv"),

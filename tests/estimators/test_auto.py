@@ -6,11 +6,14 @@ import time
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from baggraph import BagGraph, Bags
 from baggraph.errors import InvalidBagsError, ParameterError
 from baggraph.estimators._auto_committee import convene
-from baggraph.estimators._auto_members import MEMBERS, Instances, Maker, largest_bag, thinned
+from baggraph.estimators._auto_members import Instances
+from baggraph.estimators._auto_roster import MEMBERS, STANDARD
+from baggraph.estimators._auto_tables import Maker, largest_bag, thinned
 from baggraph.estimators.auto import AutoBagClassifier
 from baggraph.testing import check_bag_estimator
 
@@ -119,11 +122,71 @@ def test_three_classes_and_text():
     assert (model.predict(bags) == np.array(y)).mean() > 0.8
 
 
+@pytest.mark.slow
+def test_with_networks_hidden_labels_change_nothing_and_folds_are_single_fits():
+    bags, mask = blocks(20), np.arange(20) % 3 > 0
+    model = AutoBagClassifier(members=["average kernel", "kernel process", "network", "bag graph"])
+    (at_once,) = model.posteriors(bags, mask[None])
+    (other,) = model.posteriors(bags.replace(y=np.where(mask, bags.y, 1 - bags.y)), mask[None])
+    alone = clone(model).fit(bags.replace(y=np.where(mask, bags.y, np.nan)))
+    np.testing.assert_array_equal(at_once.draws, other.draws)
+    np.testing.assert_array_equal(at_once.draws, alone.posterior_.draws)
+    told = alone.contributions()
+    assert told.loc["network", "weight"] > 0
+    assert not told.loc["network", "graph"]
+
+
+def test_a_kernel_process_is_one_on_the_table_of_pairs():
+    bags = blocks(24)
+    tables = Maker.of(bags, None, "standard", 0).tables()
+    np.testing.assert_allclose(
+        (tables.kernel @ tables.roots) @ (tables.kernel @ tables.roots).T, tables.kernel, atol=1e-7
+    )
+    new = blocks(6, seed=1)
+    seen = np.arange(24)
+    scorer = MEMBERS["kernel process"].fit(tables, seen, 2.0 * bags.y - 1, 0)
+    maker = Maker.of(bags, None, "standard", 0)
+    variance = scorer.side.theta[1]
+    asked = maker.tables(new)
+    cross = asked.kernel @ tables.roots @ (tables.kernel @ tables.roots).T
+    by_hand = (4.0 + variance * cross) @ scorer.side._mode.residual
+    found, _ = scorer.side.predict({"level": np.ones((6, 1)), "kernel": asked.kernel @ tables.roots})
+    np.testing.assert_allclose(found, by_hand, rtol=1e-8)
+
+
+def test_sets_hold_the_label_about_as_often_as_asked():
+    inside, sizes = [], []
+    for seed in range(6):
+        bags, away = blocks(60, 0.6, seed=seed), np.arange(60) % 3 == 0
+        model = AutoBagClassifier(members=["average kernel", "instances"], graph=None).fit(hidden(bags))
+        sets = model.predict_set(coverage=0.9)[away]
+        inside += sets[np.arange(20), bags.y[away].astype(int)].tolist()
+        sizes.append(sets.sum(axis=1).mean())
+        assert len(model.conformal_.scores) == 40
+    assert 0.82 < np.mean(inside) <= 0.99
+    assert 1.0 < np.mean(sizes) < 2.0
+    np.testing.assert_array_equal(model.predict_set(bags, coverage=0.9).shape, (60, 2))
+
+
+def test_progress_counts_every_member_and_bags_have_places():
+    told = []
+    bags = blocks()
+    model = AutoBagClassifier(members=QUICK, verbose=lambda *one: told.append(one)).fit(bags)
+    assert told == [("members", done, 4) for done in (1, 2, 3, 4)]
+    told.clear()
+    model.posteriors(bags, np.arange(40) % 3 != np.array([[0], [1]]))
+    assert told[-1] == ("members", 8, 8)
+    kernel = model._maker.tables().kernel
+    assert model.embedding_.shape == (40, 16)
+    assert np.linalg.norm(model.embedding_ @ model.embedding_.T - kernel) < 0.3 * np.linalg.norm(kernel)
+    assert model.graph_ == bags.graph
+
+
 def test_budgets():
     bags = blocks()
     short = AutoBagClassifier(time_budget=0.0).fit(bags)
     assert list(short.contributions().index) == ["average kernel"]
-    assert set(short.skipped_) == set(MEMBERS) - {"average kernel"}
+    assert set(short.skipped_) == set(STANDARD) - {"average kernel"}
     with pytest.raises(ParameterError, match="memory_budget"):
         AutoBagClassifier(memory_budget=1000.0).fit(bags)
 
@@ -132,6 +195,8 @@ def test_what_cannot_be_is_refused():
     bags = blocks()
     with pytest.raises(ParameterError, match="did you mean 'trees'"):
         AutoBagClassifier(members=["treees"]).fit(bags)
+    with pytest.raises(ParameterError, match="did you mean 'standard'"):
+        AutoBagClassifier(members="standart").fit(bags)
     with pytest.raises(ParameterError, match="without a graph"):
         AutoBagClassifier(members=["neighbours"]).fit(bags)
     with pytest.raises(InvalidBagsError, match="2 labelled bags of every class"):

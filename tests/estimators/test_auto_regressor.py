@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from baggraph import BagGraph, Bags
-from baggraph.errors import InvalidBagsError
+from baggraph.errors import InvalidBagsError, ParameterError
 from baggraph.estimators.auto_regressor import AutoBagRegressor
 from baggraph.evaluation.metrics import coverage
 from baggraph.testing import check_bag_estimator
@@ -51,6 +51,33 @@ def test_intervals_hold():
         posterior = AutoBagRegressor().fit(hidden(bags)).posterior_
         shares.append(coverage(bags.y[away], posterior.take(away)))
     assert 0.75 < np.mean(shares) <= 1.0
+
+
+def test_conformal_intervals_hold_about_as_often_as_asked():
+    inside, widths = [], []
+    for seed in range(4):
+        bags, away = chain(seed=seed), np.arange(48) % 3 == 0
+        model = AutoBagRegressor(graph=None).fit(hidden(bags))
+        low, high = model.predict_interval(coverage=0.8).T
+        inside.append(((low <= bags.y) & (bags.y <= high))[away].mean())
+        widths.append(np.median(high - low))
+    assert 0.65 < np.mean(inside) < 0.95
+    assert 0.2 < np.mean(widths) < 4
+    assert model.predict_interval(bags.take([0, 1])).shape == (2, 2)
+
+
+def test_budgets_and_progress():
+    bags, told = chain(), []
+    short = AutoBagRegressor(time_budget=0.0).fit(bags)
+    assert list(short.contributions().index) == ["process"]
+    assert short.skipped_ == [
+        "average kernel", "embedding process", "embedding process with graph", "process with graph", "trees"
+    ]  # fmt: skip
+    assert short.graph_gain() == (0.0, 0.0, 0.0)
+    with pytest.raises(ParameterError, match="memory_budget"):
+        AutoBagRegressor(memory_budget=1000.0).fit(bags)
+    AutoBagRegressor(graph=None, verbose=lambda *one: told.append(one)).fit(bags)
+    assert told == [("members", done, 4) for done in (1, 2, 3, 4)]
 
 
 def test_hidden_labels_change_nothing_and_folds_are_single_fits():

@@ -117,7 +117,47 @@ def test_processes_come_back_bit_for_bit(name, tmp_path):
         load(tmp_path / "model")
 
 
+COMMITTEES = {
+    "text, known graph": (bg.AutoBagClassifier(), PLACED, CLASSES),
+    "networks inside": (bg.AutoBagClassifier(members=["average kernel", "kernel process", "bag graph"]), FIT, CLASSES),
+    "three classes, a graph of more bags": (bg.AutoBagClassifier(graph=UNION), FIT, np.arange(N) % 3),
+    "one target, places and graph": (bg.AutoBagRegressor(), PLACED, np.exp(NUMBERS)),
+    "two targets": (bg.AutoBagRegressor(), FIT, np.stack([NUMBERS, -NUMBERS], 1)),
+}
+
+
+@pytest.mark.parametrize("name", COMMITTEES)
+def test_committees_come_back_bit_for_bit(name, tmp_path):
+    model, bags, y = COMMITTEES[name]
+    model = clone(model).fit(bags, y)
+    again = load(model.save(tmp_path / "model"))
+    new = MORE.replace(coords=np.linspace(0, 1, 2 * NEW).reshape(NEW, 2)) if bags is PLACED else MORE
+    assert same_posterior(model.posterior_, again.posterior_)
+    assert same_posterior(model.predict_posterior(new), again.predict_posterior(new))
+    assert np.array_equal(model.transduction_, again.transduction_)
+    assert set(vars(again)) - {"notes_"} == set(vars(model))
+    assert again.contributions().equals(model.contributions())
+    assert again.graph_gain() == model.graph_gain()
+    assert (again.graph_, again.skipped_) == (model.graph_, [])
+    ask = (lambda m: m.predict_set(new)) if hasattr(model, "predict_set") else (lambda m: m.predict_interval(new))
+    assert np.array_equal(ask(model), ask(again))
+    rewritten(tmp_path / "model", lambda d: d["model"]["state"]["_maker"]["ids"]["items"].reverse())
+    with pytest.raises(DataFileError, match="the same bags in posterior and fit"):
+        load(tmp_path / "model")
+
+
+def test_a_forest_whose_walks_would_never_end_is_refused(tmp_path):
+    model = bg.AutoBagClassifier(members=["trees"]).fit(FIT, CLASSES)
+    (seat,) = model.committees_[0].seats
+    seat.scorer.forest.left[-2:] = 0
+    with pytest.raises(DataFileError, match="members that know these bags"):
+        load(model.save(tmp_path / "model"))
+
+
 def fitted(name):
+    if name in COMMITTEES:
+        model, bags, y = COMMITTEES[name]
+        return clone(model).fit(bags, y)
     model, y = MODELS[name]
     return clone(model).fit(FIT, y)
 
@@ -184,7 +224,7 @@ np.savez(sys.argv[3], new=posterior.draws, ids=posterior.ids.astype(str), seen=m
 """
 
 
-@pytest.mark.parametrize("name", ["calibrated ensemble", "held-out intervals"])
+@pytest.mark.parametrize("name", ["calibrated ensemble", "held-out intervals", "networks inside", "two targets"])
 def test_predictions_of_another_process_are_identical(name, tmp_path):
     model = fitted(name)
     model.save(tmp_path / "model")
@@ -380,7 +420,7 @@ DAMAGES = {
     "version a word": (lambda folder: rewritten(folder, lambda d: d.__setitem__("version", "one")), "version 'one'"),
     "another format": (replaced("model.json", b'{"format": "torch"}'), "a header of something else"),
     "a list": (replaced("model.json", b"[]"), "a header of something else"),
-    "unknown kind": (body(lambda m: m.__setitem__("kind", "os.system")), "BagProcessRegressor, got 'os.system'; update"),
+    "unknown kind": (body(lambda m: m.__setitem__("kind", "os.system")), "AutoBagRegressor, got 'os.system'; update"),
     "kind of another": (body(lambda m: m.__setitem__("kind", "BagGraphRegressor")), "parts fit together"),
     "unknown part": (body(lambda m: m["state"]["scaler_"].__setitem__("is", "subprocess.Popen")), "'subprocess.Popen'"),
     # altered by somebody who computes the digests anew

@@ -3,17 +3,42 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 
 from baggraph.baselines._codebook import CodebookSVM, bag_sums
-from baggraph.baselines._input import Matrix
+from baggraph.baselines._input import Matrix, Vector
 from baggraph.baselines._kernels import Index
 
 SMALLEST_VARIANCE = 1e-3  # of the mean variance: columns that hardly vary would drown all others
 MOST_ROUNDS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Gaussians with diagonal covariances: weights (K,), means and variances (K, d)."""
+
+    weights: Vector
+    means: Matrix
+    variances: Matrix
+
+    @classmethod
+    def of(cls, fitted: Any) -> Mixture:
+        """The numbers of a GaussianMixture of scikit-learn."""
+        return cls(fitted.weights_, fitted.means_, fitted.covariances_)
+
+    def shares(self, rows: Matrix) -> Matrix:
+        """Probabilities (N, K) of the Gaussians, given rows."""
+        logs = [
+            np.log(weight) - 0.5 * (((rows - mean) ** 2 / variance).sum(axis=1) + np.log(variance).sum())
+            for weight, mean, variance in zip(self.weights, self.means, self.variances, strict=True)
+        ]
+        return np.asarray(softmax(np.stack(logs, axis=1), axis=1))
 
 
 class FisherVectorSVM(CodebookSVM):
@@ -69,7 +94,7 @@ class FisherVectorSVM(CodebookSVM):
     def _check_parameters(self) -> None:
         self._check_codebook(n_components=self.n_components)
 
-    def _learn_book(self, rows: Matrix) -> GaussianMixture:
+    def _learn_book(self, rows: Matrix) -> Mixture:
         self._refuse_few(self.n_components, rows)
         mixture = GaussianMixture(
             self.n_components,
@@ -81,23 +106,21 @@ class FisherVectorSVM(CodebookSVM):
         with warnings.catch_warnings():
             # A codebook need not be a maximum of the likelihood, and seldom is after a hundred rounds.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            return mixture.fit(rows)
+            return Mixture.of(mixture.fit(rows))
 
-    def _encode(self, book: GaussianMixture, rows: Matrix, offsets: Index) -> Matrix:
+    def _encode(self, book: Mixture, rows: Matrix, offsets: Index) -> Matrix:
         return fisher_vectors(rows, offsets, book)
 
 
-def fisher_vectors(rows: Matrix, offsets: Index, mixture: GaussianMixture) -> Matrix:
+def fisher_vectors(rows: Matrix, offsets: Index, mixture: Mixture) -> Matrix:
     """Fisher vectors (B, K (2 d + 1)), not normalised: first weights, then means, then deviations.
 
     One Gaussian at a time, so that no array is larger than the instances.
     """
     sizes = np.diff(offsets)[:, None]
-    shares = mixture.predict_proba(rows)
+    shares = mixture.shares(rows)
     blocks: tuple[list[Matrix], list[Matrix], list[Matrix]] = ([], [], [])
-    for share, weight, mean, variance in zip(
-        shares.T, mixture.weights_, mixture.means_, mixture.covariances_, strict=True
-    ):
+    for share, weight, mean, variance in zip(shares.T, mixture.weights, mixture.means, mixture.variances, strict=True):
         standard = (rows - mean) / np.sqrt(variance)
         total = bag_sums(share[:, None], offsets) / sizes
         first = bag_sums(share[:, None] * standard, offsets) / sizes

@@ -13,21 +13,23 @@ import numpy as np
 
 from baggraph.cli._console import warn
 from baggraph.cli._groups import count_groups
-from baggraph.cli._reading import Input, task_of
+from baggraph.cli._models import Choice, Chosen, choose
+from baggraph.cli._reading import Input
 from baggraph.cli._runs import PAGE, write_run
-from baggraph.errors import ParameterError, closest
+from baggraph.errors import ParameterError
 
 if TYPE_CHECKING:
     from baggraph.data.bags import Bags
+    from baggraph.data.posterior import Posterior
     from baggraph.data.results import ResultTable
 
 Progress = Callable[[str, int, int], None]
-GRAPHS = ("learned", "knn", "none", "given")
 SHOWN = {
     "classes": ("accuracy", "balanced accuracy", "auc", "nll", "ece"),
     "numbers": ("rmse", "mae", "r2", "nll"),
 }
 PROBE_BAGS, PROBE_EPOCHS = 300, 3
+PROBE_COMMITTEE = 100
 
 
 @dataclass
@@ -35,9 +37,7 @@ class Job:
     """A model to be fitted to bags, and what is found out on the way."""
 
     found: Input
-    model: Any
-    task: str
-    graph: str
+    chosen: Chosen
     folds: int
     notes: dict[str, Any]
     scores: dict[str, str] = field(default_factory=dict)
@@ -51,6 +51,21 @@ class Job:
         return self.found.bags
 
     @property
+    def model(self) -> Any:
+        """The estimator."""
+        return self.chosen.model
+
+    @property
+    def task(self) -> str:
+        """Of the labels."""
+        return self.chosen.task
+
+    @property
+    def name(self) -> str:
+        """Of the model."""
+        return self.chosen.name
+
+    @property
     def _kind_of_folds(self) -> str:
         return "random folds" if self.found.groups is None else f"folds that keep every {self.found.groups} whole"
 
@@ -60,9 +75,16 @@ class Job:
         bags, labelled = self.bags, int(self.bags.labelled.sum())
         counts = f"{len(bags):,}, {labelled:,} labelled; {bags.n_instances:,} instances, {bags.n_features:,} features"
         check = f"{self.folds} {self._kind_of_folds}" if self.folds else "none"
-        model = f"{self.model.encoder}, {self.model.epochs} epochs"
         plan = [*self.found.told, ("bags", counts), ("labels", f"{self.task}: {_labels(bags, self.task)}")]
-        return [*plan, ("graph", self.graph), ("network", model), ("scores from", check)]
+        plan += [("model", self._model_in_words()), ("graph", self.chosen.graph)]
+        if self.name == "bag-graph":
+            plan.append(("network", f"{self.model.encoder}, {self.model.epochs} epochs"))
+        return [*plan, ("scores from", check)]
+
+    def _model_in_words(self) -> str:
+        if self.name == "auto":
+            return "auto, a committee with nothing to tune  (--model bag-graph fits a network)"
+        return f"bag-graph  ({self.chosen.why})"
 
     def facts(self) -> dict[str, Any]:
         """For machines."""
@@ -73,7 +95,8 @@ class Job:
             **counts,
             "features": bags.n_features,
             "task": self.task,
-            "graph": self.graph,
+            "model": self.name,
+            "graph": self.chosen.graph,
             "roles": self.found.roles,
             "scores": self.numbers,
         }
@@ -96,7 +119,7 @@ class Job:
             return
         constant = MajorityClassifier() if self.task == "classes" else MeanRegressor()
         tell = lambda phase, done, total: progress(f"scores: {phase}", done, total)  # noqa: E731
-        methods = {"bag graph": self.model.set_params(verbose=tell), "constant": constant}
+        methods = {self.name: self.model.set_params(verbose=tell), "constant": constant}
         seed = self.model.random_state
         splits = self.found.folds(folds, 1, seed)
         table = cross_validate(methods, self.bags, folds=folds, repeats=1, splits=splits, random_state=seed)
@@ -107,7 +130,7 @@ class Job:
         )
         for metric in SHOWN["classes" if self.task == "classes" else "numbers"]:
             found = table.summary(metric).droplevel("dataset")
-            mean, spread, base = found["mean"]["bag graph"], found["sd_splits"]["bag graph"], found["mean"]["constant"]
+            mean, spread, base = found["mean"][self.name], found["sd_splits"][self.name], found["mean"]["constant"]
             self.numbers[metric] = {k: _number(v) for k, v in (("mean", mean), ("sd", spread), ("constant", base))}
             self.scores[metric] = f"{mean:.3f} ± {spread:.3f}" + ("" if np.isnan(base) else f"   constant {base:.3f}")
 
@@ -125,7 +148,7 @@ class Job:
         data = dict(self.plan)
         card = model_card(self.model, data=data, scores=self.scores, scored=self.scored, command=command)
         (output / "card.md").write_text(card, encoding="utf-8")
-        frame = self.model.posterior_.frame()
+        frame = posterior_frame(self.model.posterior_)
         if self.bags.y.ndim == 1:
             frame.insert(0, "label", self.bags.y)
         frame.to_parquet(output / "posterior.parquet")
@@ -137,73 +160,62 @@ class Job:
         return write_run(folder / PAGE, self.table, self.bags, path, quiet=True, model=self.model)
 
 
-def prepare(
-    found: Input, source: str, task: str, graph: str, coords: str | None, settings: dict[str, Any], folds: int
-) -> Job:
+def prepare(found: Input, source: str, choice: Choice, settings: dict[str, Any], folds: int) -> Job:
     """The estimator for these bags, with the graph that was asked for."""
-    from baggraph.estimators import BagGraphClassifier, BagGraphRegressor
-
-    task = task_of(found.bags, task)
-    chosen, text, notes = _graph(found, graph, coords, settings["n_neighbors"])
-    if task == "classes":
-        model: Any = BagGraphClassifier(graph=chosen, **settings)
-    else:
-        model = BagGraphRegressor(graph=chosen, loss="bce" if task == "shares" else "squared", **settings)
     if folds < 0 or folds == 1:
         raise ParameterError("fit", expected="--folds 0, or from 2", got=str(folds), remedy="pass 5")
-    model._check_parameters()
-    return Job(found, model, task, text, folds, {"source": source, **notes})
+    chosen = choose(found, choice, settings)
+    return Job(found, chosen, folds, {"source": source, "task": chosen.task, **chosen.notes})
 
 
-def _graph(found: Input, graph: str, coords: str | None, k: int) -> tuple[Any, str, dict[str, Any]]:
-    """What the estimator takes as its graph, in words, and what ``predict`` must know of it."""
-    from baggraph.data.graph import BagGraph
-    from baggraph.data.readers.edges import read_edges
-
-    bags = found.bags
-    if coords is not None:
-        if graph != "learned":
-            got = f"--coords beside --graph {graph}"
-            raise ParameterError("fit", expected="one graph", got=got, remedy="leave one of them out")
-        if bags.coords is None:
-            raise ParameterError("fit", expected="places of bags", got="none", remedy="read them from a table")
-        geographic = bool(found.roles.get("geographic"))
-        made = BagGraph.from_coordinates(bags.coords, bags.ids, n_neighbors=k, geographic=geographic)
-        where = "on the globe" if geographic else "in the plane"
-        places = {"coords": bags.coords.tolist(), "n_neighbors": k, "geographic": geographic}
-        return made, f"the {k} nearest places {where}: {made.n_edges:,} edges", {"places": places}
-    if Path(graph).suffix in (".csv", ".parquet"):
-        table, weight = read_edges(Path(graph))
-        edges = BagGraph.from_table(table, bags.ids, weight=weight)
-        return edges, f"{graph}: {edges.n_edges:,} edges", {}
-    if graph not in GRAPHS:
-        remedy = closest(graph, GRAPHS)
-        raise ParameterError(
-            "fit", expected=f"--graph {', '.join(GRAPHS)} or a table of edges", got=repr(graph), remedy=remedy
-        )
-    return (
-        (None if graph == "none" else graph),
-        graph if graph in ("none", "given") else f"{graph}, about {k} a bag",
-        {},
-    )
+def posterior_frame(posterior: Posterior, coverage: float = 0.9) -> Any:
+    """A row a bag; of one draw, nothing is said of how far draws spread."""
+    frame = posterior.frame(coverage=coverage)
+    if posterior.is_classification and len(posterior.draws) == 1:
+        spread = [name for name in frame.columns if name.startswith("std_") or name == "mutual_information"]
+        return frame.drop(columns=spread)
+    return frame
 
 
 def cost_of(job: Job) -> float:
-    """About how many seconds fitting takes, from a few epochs on a few bags."""
+    """About how many seconds fitting takes, from a few bags."""
+    bags = job.bags.take(job.bags.labelled).replace(graph=None)
+    order = np.random.default_rng(0).permutation(len(bags))
+    return _cost_of_committee(job, bags, order) if job.name == "auto" else _cost_of_network(job, bags, order)
+
+
+def _cost_of_network(job: Job, bags: Bags, order: Any) -> float:
+    """From a few epochs."""
     from sklearn.base import clone
 
-    bags = job.bags.take(job.bags.labelled)
-    rng = np.random.default_rng(0)
-    some = bags.take(np.sort(rng.permutation(len(bags))[:PROBE_BAGS]))
+    some = bags.take(np.sort(order[:PROBE_BAGS]))
     probe = clone(job.model).set_params(graph=None, n_draws=0, n_members=1, calibration=0.0)
     seconds = []
     for epochs in (1, 1 + PROBE_EPOCHS):
         started = time.perf_counter()
-        probe.set_params(epochs=epochs).fit(some.replace(graph=None))
+        probe.set_params(epochs=epochs).fit(some)
         seconds.append(time.perf_counter() - started)
     an_epoch = max(seconds[1] - seconds[0], 1e-4) / PROBE_EPOCHS * job.bags.n_instances / some.n_instances
     trainings = 1 if job.model.graph is None else 2
     return float(an_epoch * job.model.epochs * trainings * job.model.n_members * (1 + job.folds))
+
+
+def _cost_of_committee(job: Job, bags: Bags, order: Any) -> float:
+    """From one fit to some bags; factors of processes grow with the third power of their number, tables less."""
+    from sklearn.base import clone
+
+    if job.task == "classes":  # some of every class
+        codes = np.unique(bags.y, return_inverse=True)[1]
+        rank = np.empty(len(order))
+        for side in np.unique(codes):
+            own = order[codes[order] == side]
+            rank[own] = np.arange(len(own)) / len(own)
+        order = np.argsort(rank, kind="stable")
+    some = bags.take(np.sort(order[:PROBE_COMMITTEE]))
+    started = time.perf_counter()
+    clone(job.model).set_params(graph=None).fit(some)
+    growth = (len(job.bags) / len(some)) ** (2 if job.task == "classes" else 3)
+    return float((time.perf_counter() - started) * growth * (1 + job.folds))
 
 
 def _labels(bags: Bags, task: str) -> str:

@@ -10,9 +10,10 @@ import typer
 from rich.markup import escape
 
 from baggraph.cli._codes import NOT_CONVERGED, accounted
-from baggraph.cli._console import err, out, print_json, work_progress
+from baggraph.cli._console import err, out, print_json, warn, work_progress
 from baggraph.cli._console import table as show_table
 from baggraph.cli._cost import cost_of_folds
+from baggraph.cli._models import committee, unfit_for_committee
 from baggraph.cli._reading import Input, read_aloud
 from baggraph.cli._runs import write_run
 from baggraph.cli._source import bags_of
@@ -26,8 +27,10 @@ EPILOG = (
     'baggraph compare slides.csv --bag slide --target tumour --methods "majority, MI-Kernel, summary SVM" -o run/  |  '
     'baggraph compare fox --graph-of "B-rFF+pool-GCN" --repeats 2 -o run/'
 )
-CLASSIFIERS = "majority, bag size, largest norm, summary SVM, MI-Kernel"
-REGRESSORS = "mean, bag size (regression), largest norm (regression), summary ridge, distribution regression"
+COMMITTEE = "auto"
+CLASSIFIERS = "majority, bag size, largest norm, summary SVM, MI-Kernel, auto"
+TASKS = {"classification": "classes", "regression": "numbers"}
+REGRESSORS = "mean, bag size (regression), largest norm (regression), summary ridge, distribution regression, auto"
 
 
 def compare(
@@ -36,7 +39,8 @@ def compare(
     ],
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder of the results; what it has is kept.")],
     methods: Annotated[
-        str | None, typer.Option(help="Printed names, between commas. Default: trivial and plain methods.")
+        str | None,
+        typer.Option(help="Printed names and auto, between commas. Default: trivial and plain ones, and auto."),
     ] = None,
     graph_of: Annotated[
         str | None, typer.Option("--graph-of", help="Does the graph of this method help? Adds it with every graph.")
@@ -132,7 +136,13 @@ def _chosen(methods: str | None, graph_of: str | None, bags: Bags) -> dict[str, 
     dataset = dataset if dataset in datasets.names() else None  # the paper's settings are for its own sets
     default = "" if graph_of is not None else CLASSIFIERS if task == "classification" else REGRESSORS
     names = [name.strip() for name in (default if methods is None else methods).split(",") if name.strip()]
-    chosen = {name: make(name, dataset=dataset) for name in names}
+    if methods is None and COMMITTEE in names and (hindrance := unfit_for_committee(bags, TASKS[task])) is not None:
+        warn(f"auto is left out: {hindrance}; --methods with auto compares it all the same")
+        names = [name for name in names if name != COMMITTEE]
+    chosen = {
+        name: committee(TASKS[task], "given", {}, 0) if name == COMMITTEE else make(name, dataset=dataset)
+        for name in names
+    }
     if graph_of is not None:
         chosen |= graph_controls(make(graph_of, dataset=dataset), bags)
     if len(chosen) < 2:

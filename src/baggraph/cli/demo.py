@@ -78,8 +78,8 @@ def _network(random_state: int, graph: str | None, n_draws: int, verbose: Any = 
 
 
 def _scores(bags: Bags, random_state: int, progress: Any) -> ResultTable:
-    """Trivial and classical methods, the network, and the bag graph with every graph, on the same folds."""
-    from baggraph import cross_validate
+    """Trivial and classical methods, the network, the bag graph with every graph, the committee, on the same folds."""
+    from baggraph import AutoBagClassifier, cross_validate
     from baggraph.baselines import MajorityClassifier, MIKernel, OneNumberClassifier, SummarySVM
     from baggraph.evaluation.graph_help import graph_controls
     from baggraph.inference._sharing import sharing_base_models
@@ -90,6 +90,7 @@ def _scores(bags: Bags, random_state: int, progress: Any) -> ResultTable:
         "summary SVM": SummarySVM(),
         "MI-Kernel": MIKernel(),
         "network": _network(random_state, None, 0, progress),
+        "auto": AutoBagClassifier(random_state=random_state, verbose=progress),
         **graph_controls(_network(random_state, "learned", DRAWS, progress), bags),
     }
     metrics = ["accuracy", "auc", "nll", "ece"]

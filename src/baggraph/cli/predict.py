@@ -45,8 +45,9 @@ def predict(
 ) -> None:
     """Predict new bags: a row a bag, with probabilities or values and their uncertainty.
 
-    Classes have p_ and std_ columns, the entropy, and the mutual information (how much the draws disagree); real
-    targets a standard deviation and an interval.  A calibrated model adds sets, or has intervals, of known coverage.
+    Classes have p_ columns and the entropy and, of networks, std_ columns and the mutual information (how much the
+    draws disagree); real targets a standard deviation and an interval.  A committee or a calibrated network adds sets
+    of classes of the coverage asked for, or its intervals are of that.
     """
     if output is not None and output.suffix not in (".parquet", ".csv"):
         raise typer.BadParameter("the output must end in .parquet or .csv", param_hint="-o")
@@ -73,7 +74,7 @@ def predict(
             return
         links = _links(notes, fitted, bags, graph)
         with work_progress(quiet=quiet) as progress:
-            frame = _predicted(fitted, bags, links, coverage, progress)
+            frame = _predicted(fitted, bags, links, coverage, progress, shares=notes.get("task") == "shares")
         _hand_over(frame, output, as_json)
     if output is not None and not quiet:
         err.print(escape(f"wrote {output} in {time.perf_counter() - started:.1f} s: {', '.join(frame.columns)}"))
@@ -81,26 +82,29 @@ def predict(
 
 def _tell_reach(fitted: Any, coverage: float) -> None:
     """Few bags held out cannot promise much: then every class is in the set, and intervals have no end."""
-    held = None if fitted.conformal_ is None else len(fitted.conformal_.scores)
+    conformal = getattr(fitted, "conformal_", None)  # Gaussian processes have none
+    held = None if conformal is None else len(conformal.scores)
     if held is not None and coverage > held / (held + 1):
         most = f"{held} bags held out promise a coverage of {held / (held + 1):.2f} at most"
         warn(f"{most}: sets and intervals of {coverage:g} hold everything; lower --coverage, or calibrate on more")
 
 
-def _predicted(fitted: Any, bags: Bags, links: Any, coverage: float, progress: Any) -> pd.DataFrame:
+def _predicted(fitted: Any, bags: Bags, links: Any, coverage: float, progress: Any, *, shares: bool) -> pd.DataFrame:
     """Some bags at a time; each is joined to the graph as if it came alone, so this changes nothing."""
     import pandas as pd
+
+    from baggraph.cli._fitting import posterior_frame
 
     parts = []
     for start in range(0, len(bags), AT_ONCE):
         some = slice(start, min(start + AT_ONCE, len(bags)))
         own = None if links is None else links[some]
         posterior = fitted.predict_posterior(bags[some], links=own)
-        frame = posterior.frame(coverage=coverage)
-        if fitted.conformal_ is not None:
+        frame = posterior_frame(posterior, coverage)
+        if getattr(fitted, "conformal_", None) is not None:
             _add_conformal(frame, fitted, posterior, coverage)
-        if getattr(fitted, "loss", None) == "bce":
-            ends = [name for name in frame.columns if name.startswith(("lower", "upper"))]
+        if shares or getattr(fitted, "loss", None) == "bce":
+            ends = [name for name in frame.columns if name.startswith(("lower", "upper", "prediction"))]
             frame[ends] = frame[ends].clip(0, 1)  # shares lie there, so nothing is lost of the coverage
         parts.append(frame)
         progress("predict", some.stop, len(bags))

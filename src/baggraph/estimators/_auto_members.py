@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -15,138 +16,20 @@ from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
-from baggraph.baselines._families import Anchor, View, families
-from baggraph.baselines._kernels import Rows
-from baggraph.baselines.average_kernel import normalised
-from baggraph.data.bags import Bags
-from baggraph.data.graph import BagGraph
+from baggraph.estimators._auto_tables import Tables
+from baggraph.estimators._forest import Forest
+from baggraph.inference.gp import Process
+from baggraph.inference.gp_kernels import Constant, Linear, Parameter
+from baggraph.inference.gp_laplace import FittedSide, fit_side
 
 Array = NDArray[np.float64]
-MOST_INSTANCES = 12_000  # compared in pairs: minutes beyond
-FEWEST_KEPT = 10
+Fold = tuple[Any, Any]  # positions among the visible bags: those to learn from, those held out
 TREES = 100
 PRICE = 10.0  # of errors, as the machine on the average kernel has it
 RIDGE = 1.0  # a standard normal prior on coefficients of standardised features, noise of one a bag
 CLIQUE = 5  # nearest bags that a bag hears of
 SPREAD = 0.9  # how much of a bag's score its neighbours decide
-
-
-@dataclass(frozen=True, eq=False)
-class Tables:
-    """All that members see of bags, rows for these bags and columns for those of the anchor.
-
-    Parameters
-    ----------
-    kernel, distance_kernel : (m, B)
-        The average of all kernels, and that of the family of distance rows.
-    summaries : (m, q)
-        Statistics of the instances.
-    instances, offsets
-        Scaled instances.
-    links : (m, B) or None
-        Of the graph that is known.
-    own
-        Whether rows and columns are the same bags.
-
-    """
-
-    kernel: Array
-    distance_kernel: Array
-    summaries: Array
-    instances: Array
-    offsets: Any
-    links: sp.csr_array | None
-    own: bool
-
-    def __len__(self) -> int:
-        return len(self.kernel)
-
-    def take(self, which: Any) -> Tables:
-        """Of some of the bags."""
-        index = np.asarray(which)
-        sizes = np.diff(self.offsets)[index]
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
-        rows = np.repeat(self.offsets[:-1][index] - offsets[:-1], sizes) + np.arange(offsets[-1])
-        links = None if self.links is None else self.links[index]
-        tables = (self.kernel[index], self.distance_kernel[index], self.summaries[index], self.instances[rows])
-        return Tables(*tables, offsets, links, own=False)
-
-
-@dataclass(frozen=True, eq=False)
-class Maker:
-    """Tables of any bags against those it was made of."""
-
-    bags: Bags
-    anchor: Anchor
-    graph: BagGraph | None
-    largest: int
-
-    @classmethod
-    def of(cls, bags: Bags, graph: BagGraph | None, scaling: str, seed: int) -> Maker:
-        """Learned without labels; of many instances, so many a bag that they can be compared in pairs."""
-        largest = largest_bag(bags.sizes)
-        return cls(bags, Anchor.of(thinned(bags, largest), scaling, seed), graph, largest)
-
-    def tables(self, bags: Bags | None = None, links: Any = None) -> Tables:
-        """Of these bags or, without, of those it was made of."""
-        own = self.anchor.view
-        view = own if bags is None else View(self._rows(bags))
-        sums: dict[str, list[Array]] = {}
-        for family, left, right in families(self.anchor, view):
-            centred = normalised(left, right)
-            if centred is not None:
-                sums.setdefault(family, []).append(centred)
-        nothing = np.zeros((len(view.offsets) - 1, len(self.bags)))
-        means = {family: np.mean(parts, axis=0) for family, parts in sums.items()}
-        kernel = np.mean(list(means.values()), axis=0) if means else nothing
-        if bags is None:
-            links = None if self.graph is None else self.graph.adjacency
-        summaries = np.hstack([view.summaries[name] for name in view.summaries])
-        return Tables(
-            kernel,
-            means.get("distance rows", nothing),
-            summaries,
-            view.rows.values,
-            view.offsets,
-            None if links is None else sp.csr_array(links),
-            own=bags is None,
-        )
-
-    def _rows(self, bags: Bags) -> Rows:
-        return self.anchor.view.rows.others(thinned(bags, self.largest))
-
-
-def largest_bag(sizes: Any, *, total: int = MOST_INSTANCES) -> int:
-    """The most instances a bag may keep so that all bags keep at most ``total``, or ten each.
-
-    >>> largest_bag(np.array([5, 50, 500]), total=105), largest_bag(np.array([5, 5]), total=105)
-    (50, 5)
-    """
-    low, high = 0, int(sizes.max())
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if np.minimum(sizes, middle).sum() <= total else (low, middle - 1)
-    return max(low, min(FEWEST_KEPT, int(sizes.max())))
-
-
-def thinned(bags: Bags, largest: int) -> Bags:
-    """Bags of at most so many instances: of a larger one, every so many-th in the order of the values.
-
-    >>> thinned(Bags(np.arange(6.0)[::-1, None], [0, 1, 6]), 3).instances.ravel().tolist()
-    [5.0, 0.0, 2.0, 4.0]
-    """
-    if int(bags.sizes.max()) <= largest:
-        return bags
-    kept = []
-    for start, stop in pairwise(bags.offsets):
-        rows = np.arange(start, stop)
-        if stop - start > largest:
-            block = bags.instances[start:stop]
-            order = np.lexsort(np.asarray(block.toarray() if bags.is_sparse else block).T[::-1])
-            rows = rows[order[np.round(np.linspace(0, stop - start - 1, largest)).astype(np.int64)]]
-        kept.append(rows)
-    offsets = np.concatenate([[0], np.cumsum([len(rows) for rows in kept])])
-    return Bags(bags.instances[np.concatenate(kept)], offsets, ids=bags.ids)
+LATENT = 4.0  # variance of a latent function that reaches from doubt to near certainty
 
 
 class AbstractScorer(ABC):
@@ -166,9 +49,24 @@ class AbstractMember(ABC):
     def fit(self, tables: Tables, visible: Any, sign: Array, seed: int) -> AbstractScorer:
         """From signs -1 and +1 of the visible bags (positions), a function from tables of bags to scores."""
 
+    @abstractmethod
+    def held_out(self, tables: Tables, visible: Any, sign: Array, folds: Sequence[Fold], seed: int) -> Array:
+        """Scores (n,) of the visible bags, each from a fit without its inner fold."""
+
+
+class AbstractFoldMember(AbstractMember):
+    """Learns fold by fold."""
+
+    def held_out(self, tables: Tables, visible: Any, sign: Array, folds: Sequence[Fold], seed: int) -> Array:
+        """See :class:`AbstractMember`."""
+        scores = np.empty(len(sign))
+        for train, test in folds:
+            scores[test] = self.fit(tables, visible[train], sign[train], seed)(tables)[visible[test]]
+        return scores
+
 
 @dataclass(frozen=True)
-class KernelMachine(AbstractMember):
+class KernelMachine(AbstractFoldMember):
     """A support vector machine on one of the tables of pairs."""
 
     table: str
@@ -178,11 +76,11 @@ class KernelMachine(AbstractMember):
         kernel = getattr(tables, self.table)
         machine = SVC(kernel="precomputed", C=PRICE).fit(kernel[np.ix_(visible, visible)], sign)
         columns, coef = np.asarray(visible)[machine.support_], machine.dual_coef_[0]
-        return _Expansion(self.table, columns, coef, float(machine.intercept_[0]))
+        return Expansion(self.table, columns, coef, float(machine.intercept_[0]))
 
 
 @dataclass(frozen=True, eq=False)
-class _Expansion(AbstractScorer):
+class Expansion(AbstractScorer):
     table: str
     columns: Any
     coef: Array
@@ -192,26 +90,26 @@ class _Expansion(AbstractScorer):
         return np.asarray(getattr(asked, self.table)[:, self.columns] @ self.coef + self.intercept)
 
 
-class Trees(AbstractMember):
+class Trees(AbstractFoldMember):
     """Extremely randomised trees on statistics of the instances (Geurts, Ernst & Wehenkel 2006)."""
 
     def fit(self, tables: Tables, visible: Any, sign: Array, seed: int) -> AbstractScorer:
         """See :class:`AbstractMember`."""
         forest = ExtraTreesClassifier(TREES, min_samples_leaf=2, random_state=seed)
         forest.fit(tables.summaries[visible], sign > 0)
-        return _Forest(forest)
+        return ForestScorer(Forest.of(forest))
 
 
 @dataclass(frozen=True, eq=False)
-class _Forest(AbstractScorer):
-    forest: Any
+class ForestScorer(AbstractScorer):
+    forest: Forest
 
     def __call__(self, asked: Tables) -> Array:
         least = 0.5 / TREES
-        return np.asarray(logit(np.clip(self.forest.predict_proba(asked.summaries)[:, 1], least, 1 - least)))
+        return np.asarray(logit(np.clip(self.forest(asked.summaries), least, 1 - least)))
 
 
-class Instances(AbstractMember):
+class Instances(AbstractFoldMember):
     """Ridge regression of the bag's sign on its instances, every bag weighing one; bags by their instances' scores.
 
     Scores of the training bags come from fits without that bag, in closed form; how their mean and largest make the
@@ -225,7 +123,8 @@ class Instances(AbstractMember):
         told = np.array([_told(scores) for scores in without])
         center, spread = told.mean(axis=0), np.maximum(told.std(axis=0), 1e-9)
         last = LogisticRegression().fit((told - center) / spread, sign)
-        return _Told(coefficients, center, spread, last)
+        slopes = last.coef_[0] / spread
+        return Told(coefficients, slopes, float(last.intercept_[0] - slopes @ center))
 
     @staticmethod
     def scores_without(part: Tables, sign: Array) -> tuple[list[Array], Array]:
@@ -254,16 +153,15 @@ class Instances(AbstractMember):
 
 
 @dataclass(frozen=True, eq=False)
-class _Told(AbstractScorer):
+class Told(AbstractScorer):
     coefficients: Array
-    center: Array
-    spread: Array
-    last: Any
+    slopes: Array
+    offset: float
 
     def __call__(self, asked: Tables) -> Array:
         values = asked.instances @ self.coefficients[:-1] + self.coefficients[-1]
         told = np.array([_told(values[start:stop]) for start, stop in pairwise(asked.offsets)])
-        return np.asarray(self.last.decision_function((told - self.center) / self.spread))
+        return np.asarray(told @ self.slopes + self.offset)
 
 
 def _told(scores: Array) -> tuple[float, float]:
@@ -272,7 +170,7 @@ def _told(scores: Array) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class Spreading(AbstractMember):
+class Spreading(AbstractFoldMember):
     """Label spreading (Zhou et al. 2004) over the known graph, or over nearest bags by the average kernel."""
 
     known: bool
@@ -291,11 +189,11 @@ class Spreading(AbstractMember):
         start[visible] = np.where(sign > 0, 1 / counts[1.0], -1 / counts[-1.0]) * len(sign) / 2
         system = np.eye(len(kernel)) - SPREAD * scaled.toarray()
         found = np.linalg.solve(system, start)
-        return _Spread(self.known, found, own)
+        return SpreadScorer(self.known, found, own)
 
 
 @dataclass(frozen=True, eq=False)
-class _Spread(AbstractScorer):
+class SpreadScorer(AbstractScorer):
     known: bool
     found: Array
     diagonal: Array
@@ -320,11 +218,27 @@ def nearest_links(kernel: Array, diagonal: Array, *, skip_self: bool) -> sp.csr_
     return sp.csr_array((np.ones(rows.size), (rows, near.ravel())), shape=kernel.shape)
 
 
-MEMBERS: dict[str, AbstractMember] = {
-    "average kernel": KernelMachine("kernel"),
-    "distance rows": KernelMachine("distance_kernel"),
-    "trees": Trees(),
-    "instances": Instances(),
-    "neighbours": Spreading(known=False),
-    "known graph": Spreading(known=True),
-}
+class KernelProcess(AbstractFoldMember):
+    """A Gaussian process on the average kernel, with a logistic link and Laplace's approximation."""
+
+    def fit(self, tables: Tables, visible: Any, sign: Array, seed: int) -> AbstractScorer:  # noqa: ARG002
+        """See :class:`AbstractMember`."""
+        process = Process(
+            {"level": Constant(Parameter("level", LATENT, 0.0)), "kernel": Linear(Parameter("variance", LATENT, 2.0))},
+            {},
+        )
+        rows = {"level": np.ones((len(visible), 1)), "kernel": (tables.kernel @ tables.roots)[visible]}
+        return LatentScorer(fit_side(process, rows, sign), tables.roots)
+
+
+@dataclass(frozen=True, eq=False)
+class LatentScorer(AbstractScorer):
+    """The latent mean, drawn towards zero where it is not known (MacKay 1992)."""
+
+    side: FittedSide
+    roots: Array
+
+    def __call__(self, asked: Tables) -> Array:
+        rows = {"level": np.ones((len(asked), 1)), "kernel": asked.kernel @ self.roots}
+        mean, variance = self.side.predict(rows)
+        return np.asarray(mean / np.sqrt(1 + np.pi / 8 * variance))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,14 +13,14 @@ from sklearn.ensemble import ExtraTreesRegressor
 
 from baggraph.data.splits import pairs, stratified_folds
 from baggraph.estimators._auto_committee import FOLDS, TRUST
-from baggraph.estimators._auto_members import Tables
+from baggraph.estimators._auto_tables import Tables
+from baggraph.estimators._forest import Forest
 from baggraph.inference.gp import FittedProcess, Process, fit_process
 from baggraph.inference.gp_bags import Description
 from baggraph.inference.gp_kernels import Constant, Linear, Parameter
 
 Array = NDArray[np.float64]
 TREES = 200
-SMALLEST = 1e-9  # of the largest eigenvalue: directions below it are left out
 LEAST_VARIANCE = 1e-6  # of targets that vary by one
 
 
@@ -41,7 +43,7 @@ class Voice:
 
     name: str
     uses_graph: bool
-    model: Any
+    model: FittedProcess | Forest
     held_mean: Array  # (n,)
     held_variance: Array
     inflation: float = 1.0
@@ -53,15 +55,8 @@ class Voice:
         if isinstance(self.model, FittedProcess):
             mean, signal, noise = self.model.predict(asked.rows[self.name])
             return mean[:, 0], signal * self.inflation, noise * self.inflation
-        mean = np.asarray(self.model.predict(asked.summaries()))
+        mean = self.model(asked.summaries())
         return mean, np.zeros(len(mean)), np.full(len(mean), float(self.held_variance[0]) * self.inflation)
-
-
-def kernel_rows(kernel: Array, among: Array) -> Array:
-    """Rows (m, r) whose products with those of the anchor are the kernel (m, B); ``among`` is that of the anchor."""
-    values, vectors = np.linalg.eigh(among)
-    kept = values > SMALLEST * max(float(values[-1]), 1e-300)
-    return np.asarray(kernel @ vectors[:, kept] / np.sqrt(values[kept]))
 
 
 def kernel_process() -> Process:
@@ -87,26 +82,32 @@ def of_trees(asked: Asked, visible: Any, targets: Array, seed: int) -> Voice:
     """Extremely randomised trees; what is left out is one of five folds."""
     rows = asked.summaries()[visible]
 
-    def fitted(where: Any) -> Any:
+    def fitted(where: Any) -> Forest:
         forest = ExtraTreesRegressor(TREES, min_samples_leaf=2, random_state=seed)
-        return forest.fit(rows[where], targets[where])
+        return Forest.of(forest.fit(rows[where], targets[where]))
 
     mean = np.empty(len(targets))
     folds = stratified_folds(np.zeros(len(targets), int), folds=min(FOLDS, len(targets)), repeats=1, random_state=seed)
     for train, test in pairs(folds):
-        mean[test] = fitted(train).predict(rows[test])
+        mean[test] = fitted(train)(rows[test])
     variance = np.full(len(targets), max(float(((targets - mean) ** 2).mean()), LEAST_VARIANCE))
     return Voice("trees", False, fitted(np.arange(len(targets))), mean, variance)
 
 
 @dataclass(frozen=True, eq=False)
 class Council:
-    """Members for one target, weighted; ``inflation`` brings the pooled variance to what was seen of errors."""
+    """Members for one target, weighted; ``inflation`` brings the pooled variance to what was seen of errors.
+
+    ``held_mean`` and ``held_variance`` (n,) are what was said of every label left out, inflation included.
+    """
 
     voices: list[Voice]
     inflation: float
     gain: tuple[float, float, float]
     graph_kept: bool
+    skipped: list[str]
+    held_mean: Array
+    held_variance: Array
 
     def answer(self, asked: Asked) -> tuple[Array, Array, Array]:
         """Mean, variance of the signal and of the noise (m,)."""
@@ -117,18 +118,29 @@ class Council:
         return mean, signal * self.inflation, np.maximum(noise * self.inflation, LEAST_VARIANCE)
 
 
-def pool(voices: list[Voice], targets: Array) -> Council:
+def gather(makers: Mapping[str, Callable[[], Voice]], deadline: float | None, tell: Any) -> list[Voice]:
+    """Voices one after the other; no further one after the deadline, but always the first."""
+    found: list[Voice] = []
+    for name, make in makers.items():
+        if found and deadline is not None and time.monotonic() > deadline:
+            break
+        found.append(make())
+        if tell is not None:
+            tell(name)
+    return found
+
+
+def pool(voices: list[Voice], targets: Array, skipped: list[str]) -> Council:
     """Weights in proportion to ``exp(-TRUST n loss)``, graphs only where they lower the loss; see ``convene``."""
     voices = [_judged(voice, targets) for voice in voices]
     plain = [voice for voice in voices if not voice.uses_graph]
-    pools = [_weighted(some, targets) for some in (voices, plain)]
-    all_losses, plain_losses = (losses for _, _, losses in pools)
-    each = plain_losses - all_losses
+    everybody, without = (_weighted(some, targets) for some in (voices, plain))
+    each = without.losses - everybody.losses
     error = 1.96 * float(each.std() / np.sqrt(len(each)))
     gain = (float(each.mean()), float(each.mean()) - error, float(each.mean()) + error)
-    kept = len(plain) == len(voices) or gain[0] > 0
-    chosen, inflation, _ = pools[0] if kept else pools[1]
-    return Council(chosen, inflation, gain, kept and len(plain) < len(voices))
+    chosen = everybody if gain[0] > 0 else without
+    kept = any(voice.uses_graph for voice in chosen.voices)
+    return Council(chosen.voices, chosen.inflation, gain, kept, skipped, chosen.mean, chosen.variance)
 
 
 def _judged(voice: Voice, targets: Array) -> Voice:
@@ -138,7 +150,16 @@ def _judged(voice: Voice, targets: Array) -> Voice:
     return Voice(*given, inflation=inflation, loss=loss)
 
 
-def _weighted(voices: list[Voice], targets: Array) -> tuple[list[Voice], float, Array]:
+@dataclass(frozen=True, eq=False)
+class _Pooled:
+    voices: list[Voice]
+    inflation: float
+    mean: Array
+    variance: Array
+    losses: Array
+
+
+def _weighted(voices: list[Voice], targets: Array) -> _Pooled:
     best = min(voice.loss for voice in voices)
     raw = np.array([np.exp(-TRUST * len(targets) * (voice.loss - best)) for voice in voices])
     weights = raw / raw.sum()
@@ -150,7 +171,8 @@ def _weighted(voices: list[Voice], targets: Array) -> tuple[list[Voice], float, 
     for weight, voice in zip(weights, voices, strict=True):
         given = (voice.name, voice.uses_graph, voice.model, voice.held_mean, voice.held_variance, voice.inflation)
         found.append(Voice(*given, weight=float(weight), loss=voice.loss))
-    return found, inflation, _losses(targets, mean, variance * inflation)
+    variance = variance * inflation
+    return _Pooled(found, inflation, mean, variance, _losses(targets, mean, variance))
 
 
 def _losses(targets: Array, mean: Array, variance: Array) -> Array:

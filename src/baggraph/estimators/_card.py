@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from baggraph.estimators._auto_base import AutoBase
 from baggraph.estimators._parcel import versions
 
 
@@ -18,6 +19,7 @@ def model_card(
     parts = [f"# {kind}", "", *([f"Made by `{command}`.", ""] if command else [])]
     parts += ["## Data", "", *_table(("", ""), data.items()), ""]
     parts += ["## Scores", "", scored, "", *(_table(("score", "value"), scores.items()) if scores else []), ""]
+    parts += _members(model) if isinstance(model, AutoBase) else []
     parts += ["## Uncertainty", "", _uncertainty(model), ""]
     parts += ["## Graph", "", _graph(model), ""]
     parts += ["## Parameters", "", *_table(("parameter", "value"), _parameters(model)), ""]
@@ -47,7 +49,26 @@ def _parameters(model: Any) -> list[tuple[str, str]]:
     return shown
 
 
+def _members(model: AutoBase) -> list[str]:
+    """Who has a say in a committee, and what the graph brought."""
+    told = model.contributions()
+    loss = next(name for name in told.columns if name not in ("weight", "graph"))
+    rows = [(name, f"{row['weight']:.2f}, {row[loss]:.3f}") for name, row in told.iterrows()]
+    mean, low, high = model.graph_gain()
+    gain = (
+        f"Members that use a graph take {mean:.3f} nats off the loss of bags left out (95 %: {low:.3f} to {high:.3f})."
+    )
+    idle = "No member that uses a graph has a say: " if not told["graph"].any() else ""
+    skipped = [f"There was no time for {', '.join(model.skipped_)}.", ""] if model.skipped_ else []
+    return ["## Members", "", *_table(("member", "weight, loss on bags left out"), rows), "", idle + gain, "", *skipped]
+
+
 def _uncertainty(model: Any) -> str:
+    if isinstance(model, AutoBase):
+        count = len(model.conformal_.scores)
+        return (
+            f"Calibrated on {count} labelled bags, each scored by folds without it; so are conformal sets or intervals."
+        )
     draws = f"Averages of {len(model.posterior_.draws)} draws."
     if model.conformal_ is None:
         return draws + " Not calibrated: no bag was held out of training for it."
@@ -64,5 +85,7 @@ def _numbers(values: Any) -> str:
 
 def _graph(model: Any) -> str:
     if model.graph_ is None:
-        return "None: bags are judged one by one."
+        return "None is known." if isinstance(model, AutoBase) else "None: bags are judged one by one."
+    if isinstance(model, AutoBase):
+        return f"{model.graph_!r}, known. New bags are joined to it by links that are told, or else by none."
     return f"{model.graph_!r}. New bags are joined to it, each as if it came alone."

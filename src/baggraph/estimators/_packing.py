@@ -8,19 +8,30 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 
+from baggraph.baselines._codebook import Components
+from baggraph.baselines._families import Anchor, View
+from baggraph.baselines._kernels import InstanceKernel, Rows
+from baggraph.baselines.mi_fv import Mixture
 from baggraph.data.graph import BagGraph
 from baggraph.data.posterior import Posterior
 from baggraph.data.scaling import InstanceScaler
 from baggraph.errors import DataFileError, ParameterError
+from baggraph.estimators._auto_committee import Committee, Seat
+from baggraph.estimators._auto_members import Expansion, ForestScorer, LatentScorer, SpreadScorer, Told
+from baggraph.estimators._auto_networks import NetworkScorer
+from baggraph.estimators._auto_tables import Maker
+from baggraph.estimators._auto_targets import Council, Voice
 from baggraph.estimators._fitted import Fitted
+from baggraph.estimators._forest import Forest
 from baggraph.estimators._gp_head import ProcessHead
 from baggraph.estimators._parcel import Parcel
 from baggraph.graphs._attach import NearestRule, OneNodeRule
@@ -41,7 +52,11 @@ NETWORKS = (Fitted, Plan, BinaryCrossEntropy, CrossEntropy, Gaussian, SquaredErr
 GRAPHS = (Wired, OneNodeRule, NearestRule, GivenWiring, LearnedWiring, NearestWiring, LearnedGraph)
 KERNELS = (Parameter, Constant, Linear, Stationary, Spectral, Process, FittedProcess)
 PROCESSES = (Settings, Description, Scale, FittedRegression, FittedSide, FittedClasses, ProcessHead)
-CLASSES: dict[str, type] = {kind.__name__: kind for kind in (*DATA, *NETWORKS, *GRAPHS, *KERNELS, *PROCESSES)}
+TABLES = (Maker, Anchor, View, Rows, InstanceKernel, Components, Mixture)
+SCORERS = (Expansion, ForestScorer, Forest, Told, SpreadScorer, LatentScorer, NetworkScorer)
+COMMITTEES = (*TABLES, *SCORERS, Committee, Seat, Council, Voice)
+KINDS = (*DATA, *NETWORKS, *GRAPHS, *KERNELS, *PROCESSES, *COMMITTEES)
+CLASSES: dict[str, type] = {kind.__name__: kind for kind in KINDS}
 PLAIN = (str, int, float, bool, type(None))
 
 
@@ -54,9 +69,10 @@ def parts_of(kind: type) -> list[str]:
 
 @dataclass
 class Packer:
-    """Values to a parcel; an array or graph that is met twice is kept once."""
+    """Values to a parcel; an array or graph that is met twice is kept once.  ``prefix`` begins names of arrays."""
 
     parcel: Parcel = field(default_factory=Parcel)
+    prefix: str = ""
     seen: dict[int, tuple[Any, Any]] = field(default_factory=dict)
 
     def pack(self, value: Any, path: str) -> Any:
@@ -88,6 +104,10 @@ class Packer:
             return None  # the seeds that it gave are kept with the fit
         if isinstance(value, nn.Module):
             return {"is": "module", "class": f"{type(value).__module__}.{type(value).__qualname__}"}
+        if isinstance(value, BaseEstimator):
+            from baggraph.estimators._saving import facts_of
+
+            return {"is": "estimator", **facts_of(value, replace(self, prefix=f"{self.prefix}{path}/"))}
         kind = type(value)
         if CLASSES.get(kind.__name__) is not kind:
             got, remedy = f"a {kind.__name__} ({path})", "fit with one of the choices that have a name"
@@ -97,8 +117,8 @@ class Packer:
         }
 
     def _keep(self, array: NDArray[Any], path: str) -> str:
-        self.parcel.arrays[path] = np.array(array, order="C")
-        return path
+        self.parcel.arrays[self.prefix + path] = np.array(array, order="C")
+        return self.prefix + path
 
 
 @dataclass
@@ -127,6 +147,10 @@ class Unpacker:
             return {key: self.unpack(item, module=module) for key, item in fact["items"]}
         if kind == "module":
             return module
+        if kind == "estimator":
+            from baggraph.estimators._saving import restored
+
+            return restored(fact, self)
         return self._object(kind, fact, module)
 
     def _array(self, fact: Any) -> Any:

@@ -31,7 +31,22 @@ def _lines(clock: Callable[[], float] = time.monotonic) -> Progress:
         told, passed = now, now - begun
         left = passed / max(done, 1) * (total - done)
         rate = done / passed if passed else 0.0
-        text = f"{phase}: {done:,} of {total:,} epochs, {rate:,.0f} a second, {left:.0f} s left"
+        text = f"{phase}: {done:,} of {total:,}, {rate:,.0f} a second, {left:.0f} s left"
         sys.stderr.write(text + "\n")
 
     return tell
+
+
+def counter(verbose: int | bool | Progress, phase: str, total: int) -> Callable[[str], None] | None:
+    """What is called when one of so many parts is done, whatever its name; None where nobody listens."""
+    tell = teller(verbose)
+    if tell is None:
+        return None
+    done = 0
+
+    def count(_name: str) -> None:
+        nonlocal done
+        done += 1
+        tell(phase, done, total)
+
+    return count

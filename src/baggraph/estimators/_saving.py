@@ -11,9 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from baggraph.errors import BagError, DataFileError, ParameterError
-from baggraph.estimators import _saved_networks, _saved_processes
+from baggraph.estimators import _saved_committees, _saved_networks, _saved_processes
 from baggraph.estimators._packing import Packer, Unpacker
-from baggraph.estimators._parcel import Parcel, read_parcel, write_parcel
+from baggraph.estimators._parcel import read_parcel, write_parcel
 
 __all__ = ["load"]
 
@@ -23,36 +23,44 @@ UNREADABLE = (KeyError, IndexError, TypeError, ValueError, AttributeError, Runti
 
 def kinds() -> dict[str, tuple[Any, ModuleType]]:
     """Estimators that can be saved, by the name that their files state, and what is special about their family."""
+    from baggraph.estimators.auto import AutoBagClassifier
+    from baggraph.estimators.auto_regressor import AutoBagRegressor
     from baggraph.estimators.classifier import BagGraphClassifier
     from baggraph.estimators.process import BagProcessClassifier, BagProcessRegressor
     from baggraph.estimators.regressor import BagGraphRegressor
 
-    networks, processes = (BagGraphClassifier, BagGraphRegressor), (BagProcessClassifier, BagProcessRegressor)
-    return {kind.__name__: (kind, _saved_networks) for kind in networks} | {
-        kind.__name__: (kind, _saved_processes) for kind in processes
+    families = {
+        _saved_networks: (BagGraphClassifier, BagGraphRegressor),
+        _saved_processes: (BagProcessClassifier, BagProcessRegressor),
+        _saved_committees: (AutoBagClassifier, AutoBagRegressor),
     }
+    return {kind.__name__: (kind, family) for family, some in families.items() for kind in some}
 
 
 def save(model: Any, folder: str | Path, *, overwrite: bool = False, notes: Any = None) -> Path:
     """See :meth:`BagGraphClassifier.save`."""
+    packer = Packer()
+    packer.parcel.facts = {**facts_of(model, packer), "notes": json.loads(json.dumps(notes))}
+    write_parcel(packer.parcel, Path(folder), overwrite=overwrite)
+    return Path(folder)
+
+
+def facts_of(model: Any, packer: Packer) -> dict[str, Any]:
+    """A fitted estimator as facts, its arrays and graphs in the packer's parcel."""
     check_is_fitted(model, "posterior_")
     kind, family = kinds().get(type(model).__name__, (None, _saved_networks))
     if kind is not type(model):
         got, remedy = type(model).__name__, f"save one of {', '.join(kinds())}"
         raise ParameterError("save", expected="an estimator of this package", got=got, remedy=remedy)
-    packer = Packer()
     parameters = model.get_params(deep=False)
     parameters |= {"verbose": 0} if "verbose" in parameters else {}
     state = {name: value for name, value in vars(model).items() if name not in {*parameters, *family.DERIVED}}
-    packer.parcel.facts = {
+    return {
         "kind": type(model).__name__,
         **family.more_facts(model, packer),
         "parameters": {name: packer.pack(value, f"parameters/{name}") for name, value in parameters.items()},
         "state": {name: packer.pack(value, name.strip("_")) for name, value in state.items()},
-        "notes": json.loads(json.dumps(notes)),
     }
-    write_parcel(packer.parcel, Path(folder), overwrite=overwrite)
-    return Path(folder)
 
 
 def load(folder: str | Path, *, encoder: nn.Module | None = None) -> Any:
@@ -84,7 +92,8 @@ def load(folder: str | Path, *, encoder: nn.Module | None = None) -> Any:
     """
     parcel = read_parcel(Path(folder))
     try:
-        model = _restored(parcel, encoder)
+        model = restored(parcel.facts, Unpacker(parcel), encoder)
+        model.notes_ = parcel.facts["notes"]
     except (BagError, *UNREADABLE) as error:
         if isinstance(error, DataFileError | ParameterError) and error.stage == "load":
             raise
@@ -93,8 +102,8 @@ def load(folder: str | Path, *, encoder: nn.Module | None = None) -> Any:
     return model
 
 
-def _restored(parcel: Parcel, encoder: nn.Module | None) -> Any:
-    facts, unpacker = parcel.facts, Unpacker(parcel)
+def restored(facts: dict[str, Any], unpacker: Unpacker, encoder: nn.Module | None = None) -> Any:
+    """The estimator of what :func:`facts_of` gave."""
     if facts["kind"] not in kinds():
         remedy = "update baggraph, or fit the model again"
         raise DataFileError("load", expected=f"one of {', '.join(kinds())}", got=repr(facts["kind"]), remedy=remedy)
@@ -107,5 +116,4 @@ def _restored(parcel: Parcel, encoder: nn.Module | None) -> Any:
     for what, fine in family.complete(model):
         if not fine:
             raise DataFileError("load", expected=what, got="parts of different models", remedy=DAMAGED)
-    model.notes_ = facts["notes"]
     return model

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,11 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 from baggraph.data.bags import Bags
 from baggraph.data.posterior import Posterior
 from baggraph.data.stacked import AbstractStacked
-from baggraph.errors import InvalidBagsError, ParameterError, closest
-from baggraph.estimators._auto_committee import Committee, convene
-from baggraph.estimators._auto_members import MEMBERS, AbstractMember, Maker, Tables
+from baggraph.errors import InvalidBagsError
+from baggraph.estimators._auto_base import AutoBase, accounts, coordinates
+from baggraph.estimators._auto_committee import Committee, Tell, convene
+from baggraph.estimators._auto_roster import MEMBERS, asked_members
+from baggraph.estimators._auto_tables import Maker, Tables, check_memory
 from baggraph.estimators._input import bags_of, codes_of, takes_bags, with_labels
-from baggraph.estimators._known import known_links, only_visible, read_graph
+from baggraph.estimators._known import only_visible, read_graph
+from baggraph.estimators._progress import counter
+from baggraph.inference.calibration import Conformal
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +34,7 @@ Array = NDArray[np.float64]
 FEWEST = 2  # bags of every class, without which nothing can be held out
 
 
-class AutoBagClassifier(ClassifierMixin, AbstractStacked, BaseEstimator):
+class AutoBagClassifier(ClassifierMixin, AutoBase, AbstractStacked, BaseEstimator):
     r"""Classes of bags by a committee that is fixed in advance; nothing is picked, nothing is to be tuned.
 
     .. math:: \mathrm{logit}\, p(b) = a \sum_m w_m (a_m s_m(b) + c_m) + c, \quad w_m \propto \exp(-n \ell_m / 10)
@@ -41,13 +44,15 @@ class AutoBagClassifier(ClassifierMixin, AbstractStacked, BaseEstimator):
     would justify, as picking the best on a few bags is unreliable.  Members that use a graph have a say only where
     the pool is better with them.  Of more than two classes, each is told from the rest by a committee of its own.
 
-    The members: machines on the average of all kernels and on rows of distances, randomised trees on summaries, ridge
-    regression of instances without their own bag, and label spreading over nearest bags and over the known graph.
+    The standard members: machines on the average of all kernels and on rows of distances, randomised trees on
+    summaries, ridge regression of instances without their own bag, and label spreading over nearest bags and over the
+    known graph.  Others may be asked for: a Gaussian process on the average kernel, and the networks of the paper
+    without and with a learned graph, at their defaults, all inner folds trained as one stack.
 
     Parameters
     ----------
     members
-        Names of the members, as in ``AutoBagClassifier.member_names()``; ``"all"`` that apply.
+        Names of the members, as in ``AutoBagClassifier.member_names()``; ``"standard"``, or ``"all"``.
     graph
         ``"given"``: that of the bags, if they have one; a BagGraph; or None.
     time_budget
@@ -58,7 +63,9 @@ class AutoBagClassifier(ClassifierMixin, AbstractStacked, BaseEstimator):
     scaling
         Kind of :class:`~baggraph.data.scaling.InstanceScaler`.
     random_state
-        Seed of codebooks, trees and inner folds.
+        Seed of codebooks, trees, networks and inner folds.
+    verbose
+        1 writes progress to standard error; a function is called as ``(phase, done, total)``.
 
     Attributes
     ----------
@@ -70,6 +77,12 @@ class AutoBagClassifier(ClassifierMixin, AbstractStacked, BaseEstimator):
         Names of the classes.
     skipped_ : list
         Members that had no time.
+    graph_ : BagGraph or None
+        The known graph.
+    embedding_ : (B, q)
+        Principal coordinates of the bags in fit, by the average kernel.
+    conformal_ : Conformal
+        What :meth:`predict_set` rests on.
 
     Examples
     --------
@@ -86,12 +99,13 @@ class AutoBagClassifier(ClassifierMixin, AbstractStacked, BaseEstimator):
     def __init__(
         self,
         *,
-        members: Sequence[str] | str = "all",
+        members: Sequence[str] | str = "standard",
         graph: Any = "given",
         time_budget: float | None = None,
         memory_budget: float | None = None,
         scaling: str = "standard",
         random_state: int = 0,
+        verbose: Any = 0,
     ) -> None:
         self.members = members
         self.graph = graph
@@ -99,6 +113,7 @@ class AutoBagClassifier(ClassifierMixin, AbstractStacked, BaseEstimator):
         self.memory_budget = memory_budget
         self.scaling = scaling
         self.random_state = random_state
+        self.verbose = verbose
 
     @staticmethod
     def member_names() -> list[str]:
@@ -121,65 +136,71 @@ class AutoBagClassifier(ClassifierMixin, AbstractStacked, BaseEstimator):
             Labels (B,); by default those that the bags carry.
 
         """
-        deadline = None if self.time_budget is None else time.monotonic() + float(self.time_budget)
         bags = with_labels(bags_of(self, X, reset=True), y, type(self).__name__)
         codes = self._read(bags)
+        visible = np.flatnonzero(bags.labelled)
         self._maker = self._make(bags)
         tables = self._maker.tables()
-        self.committees_ = self._convene(tables, codes, np.flatnonzero(bags.labelled), deadline)
-        self.posterior_ = self._posterior(self.committees_, tables, bags.ids)
+        tell = counter(self.verbose, "members", self._n_votes(tables))
+        self.committees_ = self._convene(tables, codes, visible, self._deadline(), tell)
+        self.posterior_, self.conformal_ = self._answers(self.committees_, tables, bags.ids, codes, visible)
         self.transduction_ = self.posterior_.prediction
+        self.embedding_ = coordinates(tables)
         self.skipped_ = sorted({name for one in self.committees_ for name in one.skipped})
         return self
 
     def posteriors(self, bags: Bags, masks: Any) -> list[Posterior]:
         """Posteriors of all bags for every row of ``masks`` (M, B), which says whose labels are seen."""
+        return [posterior for posterior, _ in self._each(bags, masks)]
+
+    def _each(self, bags: Bags, masks: Any) -> Iterator[tuple[Posterior, Conformal]]:
+        """What :meth:`fit` finds for every row of ``masks``, from tables that are made once."""
         own = type(self)(**self.get_params(deep=False))
         bags = with_labels(bags_of(own, bags, reset=True), None, type(self).__name__)
-        tables = own._make(bags).tables()
-        found = []
-        for mask in np.asarray(masks, dtype=bool):
-            visible = mask & bags.labelled
-            codes = own._read(bags.replace(y=only_visible(bags.y, visible)))
-            deadline = None if self.time_budget is None else time.monotonic() + float(self.time_budget)
-            committees = own._convene(tables, codes, np.flatnonzero(visible), deadline)
-            found.append(own._posterior(committees, tables, bags.ids))
-        return found
+        masks = np.asarray(masks, dtype=bool)
+        tables, tell = own._make(bags).tables(), None
+        for mask in masks:
+            visible = np.flatnonzero(mask & bags.labelled)
+            codes = own._read(bags.replace(y=only_visible(bags.y, mask & bags.labelled)))
+            tell = tell or counter(self.verbose, "members", len(masks) * own._n_votes(tables))
+            committees = own._convene(tables, codes, visible, own._deadline(), tell)
+            yield own._answers(committees, tables, bags.ids, codes, visible)
+
+    def _answers(
+        self, committees: list[Committee], tables: Tables, ids: Any, codes: Any, visible: Any
+    ) -> tuple[Posterior, Conformal]:
+        held = self._posterior([one.held for one in committees], ids[visible])
+        posterior = self._posterior([one.logit(tables) for one in committees], ids)
+        return posterior, Conformal.of(held, self.classes_[codes[visible]])
 
     def _make(self, bags: Bags) -> Maker:
         graph = read_graph(type(self).__name__, self.graph, bags)
-        need = 8.0 * len(bags) * (3 * bags.n_instances + 80 * len(bags)) + 16.0 * bags.n_instances * bags.n_features
-        if self.memory_budget is not None and need > self.memory_budget:
-            got, remedy = f"{self.memory_budget:.3g}", "raise it, or use BagGraphClassifier in batches"
-            raise ParameterError(type(self).__name__, expected=f"a memory_budget of {need:.3g}", got=got, remedy=remedy)
+        check_memory(type(self).__name__, bags, self.memory_budget)
         return Maker.of(bags, graph, self.scaling, self.random_state)
 
-    def _asked_members(self, graph: bool) -> dict[str, AbstractMember]:
-        names = list(MEMBERS) if isinstance(self.members, str) and self.members == "all" else list(self.members)
-        for name in names:
-            if name not in MEMBERS:
-                stage, remedy = type(self).__name__, closest(str(name), MEMBERS)
-                raise ParameterError(stage, expected="names of members", got=repr(name), remedy=remedy)
-        found = {name: MEMBERS[name] for name in names if graph or name != "known graph"}
-        if not any(not member.uses_graph for member in found.values()):
-            got, remedy = repr(self.members), "add 'average kernel'"
-            raise ParameterError(type(self).__name__, expected="a member without a graph", got=got, remedy=remedy)
-        return found
+    def _n_sides(self) -> int:
+        return 1 if len(self.classes_) == 2 else len(self.classes_)
 
-    def _convene(self, tables: Tables, codes: Any, visible: Any, deadline: float | None) -> list[Committee]:
+    def _n_votes(self, tables: Tables) -> int:
+        members = asked_members(type(self).__name__, self.members, graph=tables.links is not None)
+        return len(members) * self._n_sides()
+
+    def _convene(
+        self, tables: Tables, codes: Any, visible: Any, deadline: float | None, tell: Tell | None
+    ) -> list[Committee]:
         counts = np.bincount(codes[visible], minlength=len(self.classes_))
         if counts.min() < FEWEST:
             got, name = f"{counts.min()}", self.classes_[int(counts.argmin())]
             expected = f"{FEWEST} labelled bags of every class"
             raise InvalidBagsError(type(self).__name__, expected=expected, got=f"{got} of {name!r}", remedy="add some")
-        members = self._asked_members(tables.links is not None)
-        sides = range(1, 2) if len(self.classes_) == 2 else range(len(self.classes_))
+        members = asked_members(type(self).__name__, self.members, graph=tables.links is not None)
+        sides = range(1, 2) if self._n_sides() == 1 else range(self._n_sides())
         signs = [np.where(codes[visible] == side, 1.0, -1.0) for side in sides]
-        given: dict[str, Any] = {"seed": self.random_state, "deadline": deadline}
+        given: dict[str, Any] = {"seed": self.random_state, "deadline": deadline, "tell": tell}
         return [convene(members, tables, visible, sign, **given) for sign in signs]
 
-    def _posterior(self, committees: list[Committee], tables: Tables, ids: Any) -> Posterior:
-        each = np.stack([expit(one.logit(tables)) for one in committees], axis=1)
+    def _posterior(self, logits: list[Array], ids: Any) -> Posterior:
+        each = np.stack([expit(logit) for logit in logits], axis=1)
         if each.shape[1] == 1:
             each = np.hstack([1 - each, each])
         return Posterior((each / each.sum(axis=1, keepdims=True))[None], ids, self.classes_)
@@ -198,10 +219,11 @@ class AutoBagClassifier(ClassifierMixin, AbstractStacked, BaseEstimator):
 
         Without links, a BagGraph that was passed and holds their ids says them; else the known graph is silent.
         """
-        check_is_fitted(self, "posterior_")
-        bags = bags_of(self, X, reset=False)
-        known = known_links(self.graph, bags.ids, self._maker.bags.ids) if links is None else links
-        return self._posterior(self.committees_, self._maker.tables(bags, known), bags.ids)
+        return self._answered(X, links)
+
+    def _of_new(self, bags: Bags, links: Any) -> Posterior:
+        tables = self._maker.tables(bags, links)
+        return self._posterior([one.logit(tables) for one in self.committees_], bags.ids)
 
     def predict_proba(self, X: Any) -> Array:
         """Probabilities (B, C) of new bags, columns as in ``classes_``."""
@@ -211,25 +233,32 @@ class AutoBagClassifier(ClassifierMixin, AbstractStacked, BaseEstimator):
         """The most probable class of new bags."""
         return self.predict_posterior(X).prediction
 
+    def predict_set(
+        self, X: Any = None, *, coverage: float = 0.9, conditional: bool = False, links: Any = None
+    ) -> NDArray[np.bool_]:
+        """Which classes (B, C) may be the label of new bags or, without X, of those in fit.
+
+        Meant to hold the label with probability ``coverage``; with ``conditional``, within every class.  It rests on
+        the labelled bags, each as the committee scored it from folds without it: close to what split-conformal sets
+        promise, but no promise, as weights and the last calibration saw these scores, and as a bag in fit is known
+        better than a new one.
+        """
+        return self.conformal_.sets(self._asked(X, links), coverage, conditional=conditional)
+
     # ------------------------------------------------------------------ accounting
 
     def contributions(self) -> pd.DataFrame:
         """A row a member: weight and log-loss on held-out bags (means over classes), and whether it uses a graph."""
-        import pandas as pd
-
         check_is_fitted(self, "posterior_")
         rows = [
             {"member": seat.name, "weight": seat.weight, "log_loss": seat.loss, "graph": seat.uses_graph}
             for one in self.committees_
             for seat in one.seats
         ]
-        found = (
-            pd.DataFrame(rows).groupby("member", sort=False).agg({"weight": "sum", "log_loss": "mean", "graph": "any"})
-        )
-        return found.assign(weight=found["weight"] / len(self.committees_))
+        return accounts(rows, "log_loss", len(self.committees_))
 
-    def graph_gain(self) -> tuple[float, float, float]:
-        """What graphs take off the log-loss of held-out bags, in nats: mean, and the ends of its 95 % interval."""
-        check_is_fitted(self, "posterior_")
-        mean, low, high = np.mean([one.gain for one in self.committees_], axis=0).tolist()
-        return mean, low, high
+    def _parts(self) -> list[Any]:
+        return list(self.committees_)
+
+    def _shaped(self, posterior: Posterior) -> Any:
+        return posterior.prediction

@@ -174,6 +174,9 @@ def _data_facts(bags: Bags) -> dict[str, Any]:
 def _model_facts(model: Any) -> dict[str, Any]:
     facts: dict[str, Any] = {"class": type(model).__name__}
     facts |= {name: _plain(value) for name, value in model.get_params(deep=False).items() if name != "verbose"}
+    if hasattr(model, "contributions"):
+        told = model.contributions()
+        facts |= {f"weight of {name}": round(float(weight), 3) for name, weight in told["weight"].items()}
     if model.graph_ is not None:
         facts |= {"edges": model.graph_.n_edges, "components": model.graph_.n_components}
     return facts

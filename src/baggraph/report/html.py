@@ -166,7 +166,7 @@ def _graph(atlas: Mapping[str, Any]) -> str:
     points, bags = len(atlas["ids"]), atlas["bags"]
     told = f"{bags:,} bags, {atlas['edges']:,} edges"
     told += f"; drawn are {points:,} groups of similar bags and what joins these." if points < bags else "."
-    told += "" if atlas["edges"] else " No graph joins them: they lie by the means of their features."
+    told += "" if atlas["edges"] else " No graph joins them; those that lie near each other are alike."
     script = bundle() is not None
     note = "" if script else "This page was made without its interactive part; the drawing stands still."
     live = [asset("explorer.html")] if script else []
