@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from html import escape
@@ -16,6 +17,7 @@ from baggraph.evaluation.metrics import METRICS
 from baggraph.report import _charts as charts
 from baggraph.report._pieces import html_table
 
+MOST_DECIMALS = 5
 LEADING = ("accuracy", "rmse")
 
 
@@ -180,8 +182,12 @@ def _alike(values: Any) -> Callable[[Any], str]:
     >>> show = _alike([93.75, 50.0])
     >>> show(93.75), show(None), _alike([0.5, 0.25])(0.5), _alike([1200.0])(1234.5)
     ('93.8', '', '0.500', '1,234')
+    >>> _alike([0.0009, 0.2])(0.0009)
+    '0.00090'
     """
-    largest = max((abs(v) for v in values if pd.notna(v)), default=0.0)
-    decimals = 3 if largest < 10 else 1 if largest < 1000 else 0
+    sizes = [abs(v) for v in values if pd.notna(v) and v]
+    decimals = 3 if max(sizes, default=0.0) < 10 else 1 if max(sizes) < 1000 else 0
+    if decimals == 3:  # very small ones have more
+        decimals = min(max(3, 1 - math.floor(math.log10(min(sizes, default=1.0)))), MOST_DECIMALS)
     # Adding zero makes a plain one of a negative one.
     return lambda value: "" if value is None or pd.isna(value) else f"{round(value, decimals) + 0.0:,.{decimals}f}"

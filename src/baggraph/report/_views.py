@@ -23,7 +23,8 @@ def ladder(values: Mapping[str, Any]) -> str:
     low, mid, high = (np.array(values[name], dtype=np.float64) for name in ("low", "mid", "high"))
     drawn = charts.ladder(low, mid, high, values["marks"], values["unit"], "What is believed of every bag")
     count = "All" if values["of"] == len(mid) else f"{len(mid):,} of"
-    told = f"{count} {values['of']:,} bags in the order of what is believed of them; whiskers hold 90 %."
+    whiskers = "; whiskers hold 90 %" if (low < high).any() else ""
+    told = f"{count} {values['of']:,} bags in the order of what is believed of them{whiskers}."
     marks = [name for name in charts.MARKS if name in values["marks"]]
     legend = "".join(f'<span class="level"><span class="dot {name}"></span>{_MEANING[name]}</span>' for name in marks)
     return f'<figure>{drawn}<figcaption>{escape(told)} <span class="legend">{legend}</span></figcaption></figure>'
