@@ -188,8 +188,9 @@ def test_ten_thousand_bags_are_painted_at_once_and_live_soon(visit, tmp_path, ma
 
 @pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: cd frontend && npm ci")
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_no_serious_fault(browser, path, theme):
-    context = browser.new_context(bypass_csp=True, color_scheme=theme)
+@pytest.mark.parametrize("width", [390, 1280])
+def test_axe_finds_no_serious_fault(browser, path, theme, width):
+    context = browser.new_context(bypass_csp=True, color_scheme=theme, viewport={"width": width, "height": 850})
     opened = context.new_page()
     opened.goto(path.as_uri())
     opened.wait_for_selector("html[data-ready=yes]")

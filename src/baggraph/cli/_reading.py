@@ -78,7 +78,8 @@ def read_input(
         remedy = "write text as numbers, a column a word"
         raise ParameterError("columns", expected="a column of numbers, to be a feature", got=got, remedy=remedy)
     try:
-        bags = read(path, **guess.options)
+        with err.status(f"reading {escape(source)}"):
+            bags = read(path, **guess.options)
     except BagError as error:
         if error.expected != "finite features":
             raise
@@ -139,7 +140,8 @@ def _folder(
     if labels is None and not labelled:
         return Input(_called(read(path), path), {"kind": "folder"})
     table, bag, target, reasons = guess_labels(path, labels=labels, bag=bag, target=target, groups=groups)
-    bags = read(path, labels=table, bag=bag, target=target, bag_info=() if groups is None else (groups,))
+    with err.status(f"reading {escape(str(path))}"):
+        bags = read(path, labels=table, bag=bag, target=target, bag_info=() if groups is None else (groups,))
     told = [("labels", str(table)), ("bag", bag), ("target", target)] + ([("groups", groups)] if groups else [])
     lines = [(role, _because(what, reasons.get(role), role)) for role, what in told]
     return Input(_called(bags, path), {"kind": "folder"}, lines, groups)

@@ -17,7 +17,8 @@ def provenance(content: Content, table: ResultTable | None) -> str:
     """All that is needed to get the page again, and to know what it is about."""
     parts = []
     if content.commands:
-        parts.append("<p>To get this page again:</p><pre>" + escape("\n".join(content.commands)) + "</pre>")
+        commands = escape("\n".join(content.commands))
+        parts.append(f'<p>To get this page again:</p><pre tabindex="0">{commands}</pre>')
     facts: list[tuple[str, Mapping[str, Any]]] = [("The bags", content.data)]
     if table is not None and len(table):
         facts.append(("The scores", _origin(table)))

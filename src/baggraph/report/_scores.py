@@ -155,7 +155,7 @@ def _of_one_set(table: ResultTable, dataset: str, metric: str, found: Comparison
     why = "" if found is None else f'<p class="quiet">{why}</p>'
     return [
         f"<h3>{escape(dataset)}</h3>",
-        f"<figure>{picture}</figure>",
+        f'<figure tabindex="0" aria-label="{escape(unit)} of the methods">{picture}</figure>',
         html_table(head, rows, f"Means over splits, {dataset}", right=1),
         why,
     ]

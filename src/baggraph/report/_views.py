@@ -27,7 +27,8 @@ def ladder(values: Mapping[str, Any]) -> str:
     told = f"{count} {values['of']:,} bags in the order of what is believed of them{whiskers}."
     marks = [name for name in charts.MARKS if name in values["marks"]]
     legend = "".join(f'<span class="level"><span class="dot {name}"></span>{_MEANING[name]}</span>' for name in marks)
-    return f'<figure>{drawn}<figcaption>{escape(told)} <span class="legend">{legend}</span></figcaption></figure>'
+    caption = f'<figcaption>{escape(told)} <span class="legend">{legend}</span></figcaption>'
+    return f'<figure tabindex="0" aria-label="What is believed of every bag">{drawn}{caption}</figure>'
 
 
 _MEANING = {
