@@ -46,6 +46,7 @@ REGIONS = {
     "votes, ZIP areas": ("election/zcta", None),
     "votes, tracts": ("election/tracts", None),
 }
+SAME = ("auto", "committee", "average kernel")  # names of what this file computes, in folders of other runs
 AT_ONCE = 5  # splits of regions
 FOLDS = 10
 COVERAGE = 0.9
@@ -245,7 +246,8 @@ def calibration(rows: pd.DataFrame, names: list[str]) -> None:
 
 def ranks(rows: pd.DataFrame, others: list[Path]) -> None:
     """Ranks of mean accuracies over the text sets; the mean of a method counts on sets where it has all repeats."""
-    tables = [rows, *(ResultTable.read(folder).frame() for folder in others)]
+    elsewhere = [ResultTable.read(folder).frame() for folder in others]
+    tables = [rows, *(table[~table["method"].isin(SAME)] for table in elsewhere)]
     together = pd.concat([table[table["metric"] == "accuracy"] for table in tables])
     together = together[together["dataset"].isin(text_sets())].dropna(subset=["value"])
     if together.empty:

@@ -83,3 +83,4 @@ def test_saving(tmp_path):
     again = load(model.save(tmp_path / "model"))
     new = chain(seed=1).replace(graph=None)
     np.testing.assert_array_equal(again.predict(new), model.predict(new))
+    assert (again.graph_.adjacency != model.graph_.adjacency).nnz == 0

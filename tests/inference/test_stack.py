@@ -83,7 +83,7 @@ def test_members_together_equal_members_one_by_one(name, monkeypatch):
     """As on a GPU, where a chunk is one tensor program; in float64, since Adam magnifies rounding."""
     graphs, found = some_graphs(len(BAGS)), []
     for size in (1, 5, 12):
-        monkeypatch.setattr(stack, "_chunk_size", lambda *_, size=size: size)
+        monkeypatch.setattr(stack, "chunk_size", lambda *_, size=size: size)
         found.append(fit(net(name), graphs=graphs, precision="float64"))
     for other in found[1:]:
         torch.testing.assert_close(other.outputs, found[0].outputs, atol=1e-9, rtol=1e-9)
@@ -193,7 +193,7 @@ def test_tied_weights_stay_tied_and_the_network_given_stays_as_it_was(monkeypatc
     before = {name: value.clone() for name, value in network.state_dict().items()}
     alone = fit(network, epochs=20, precision="float64")
     assert all(torch.equal(value, before[name]) for name, value in network.state_dict().items())
-    monkeypatch.setattr(stack, "_chunk_size", lambda *_: M)
+    monkeypatch.setattr(stack, "chunk_size", lambda *_: M)
     together = fit(network, epochs=20, precision="float64")
     torch.testing.assert_close(together.outputs, alone.outputs, atol=1e-9, rtol=1e-9)
     assert "encoder.second.weight" not in alone.parameters

@@ -18,11 +18,13 @@ from baggraph.data.splits import label_mask
 from baggraph.data.stacked import AbstractSeededStack
 from baggraph.estimators._building import build_network, build_plan, build_scaler, wrong
 from baggraph.estimators._fitted import Fitted
-from baggraph.estimators._gp_head import fit_heads, mean_shares, pooled, pooled_of_new
+from baggraph.estimators._gp_head import AbstractHead, fit_heads, graphs_of, mean_shares, pooled, pooled_of_new
 from baggraph.estimators._input import bags_of, takes_bags, weights_of, with_labels
+from baggraph.estimators._joint_head import fit_jointly
 from baggraph.estimators._parameters import BagGraphParameters
 from baggraph.estimators._progress import teller
 from baggraph.estimators._savable import Savable
+from baggraph.estimators._smoothing import smooth_all
 from baggraph.inference.bag_graph import Inference, Plan, infer
 from baggraph.inference.calibration import Conformal
 from baggraph.inference.sampling import Draws
@@ -40,6 +42,11 @@ class BagGraphEstimator(Savable, AbstractSeededStack, BagGraphParameters):
     @abstractmethod
     def _read_targets(self, bags: Bags) -> Array:
         """Codes (B,) or targets (B, t), NaN where a bag is unlabelled; notes what is known of them."""
+
+    @property
+    @abstractmethod
+    def _joint(self) -> bool:
+        """Whether network and process are trained by one objective."""
 
     @abstractmethod
     def _loss(self, targets: Array) -> AbstractLoss:
@@ -91,9 +98,9 @@ class BagGraphEstimator(Savable, AbstractSeededStack, BagGraphParameters):
         held = self._hold_out(targets, known, self._seeds)
         visible = known & ~held
         sample_weight = weights_of(sample_weight, len(bags), type(self).__name__)
-        (raw,), found, plan, scales = self._infer(
-            bags, targets, visible[None], sample_weight, [self._seeds], attachable=True
-        )
+        first, seeds = visible[None], [self._seeds]
+        (raw,), found, plan, scales = self._infer(bags, targets, first, sample_weight, seeds, attachable=True)
+        (raw,), (self._smoother,) = smooth_all(self, [raw], found, bags, targets, first, sample_weight, seeds)
         self._correction = self._calibrated(raw, targets, visible, np.flatnonzero(held))
         self.posterior_ = self._corrected(raw, self._correction)
         held_part = self.posterior_.take(held) if held.any() else None
@@ -106,12 +113,13 @@ class BagGraphEstimator(Savable, AbstractSeededStack, BagGraphParameters):
         self.transduction_ = self.posterior_.prediction
         self.graphs_ = None if found.wired is None else [one.graph for one in found.wired]
         if self.head == "gp":
-            self.graphs_ = [one.wired.graph for one in self._heads if one.wired is not None] or None
+            self.graphs_ = graphs_of(self._heads)
             self.shares_ = mean_shares(self._heads)
         self.graph_ = None if self.graphs_ is None else self.graphs_[0]
         self.embedding_ = found.fit.embedding[0].numpy()
-        self.loss_curve_ = found.fit.losses.mean(0).numpy()
-        self.n_iter_ = int(self.epochs)
+        losses = found.fit.losses
+        self.loss_curve_ = (losses.nanmean(0) if self._joint else losses.mean(0)).numpy()
+        self.n_iter_ = int(found.fit.epochs[0] if self._joint else self.epochs)
 
     def posteriors(self, bags: Bags, masks: Any, random_states: Sequence[int] | None = None) -> list[Posterior]:
         """Posteriors of all bags for every row of ``masks`` (M, B), which says whose labels are seen.
@@ -133,10 +141,11 @@ class BagGraphEstimator(Savable, AbstractSeededStack, BagGraphParameters):
             seeds = [own._draw_seeds(state) for state in random_states]
         seen_by_any = bags.labelled & masks.any(axis=0)
         targets = own._read_targets(bags.replace(y=_hidden(bags.y, ~seen_by_any)))
-        shown = masks & seen_by_any
+        shown, alike = masks & seen_by_any, np.ones(len(bags))
         held = np.stack([own._hold_out(targets, *row) for row in zip(shown, seeds, strict=True)])
         visible = shown & ~held
-        raw, *_ = own._infer(bags, targets, visible, np.ones(len(bags)), seeds, attachable=False)
+        raw, graphs, *_ = own._infer(bags, targets, visible, alike, seeds, attachable=False)
+        raw, _ = smooth_all(own, raw, graphs, bags, targets, visible, alike, seeds)
         found = []
         for part, seen, out in zip(raw, visible, held, strict=True):
             correction = own._calibrated(part, targets, seen, np.flatnonzero(out))
@@ -155,11 +164,15 @@ class BagGraphEstimator(Savable, AbstractSeededStack, BagGraphParameters):
         if self.head == "gp":
             if joint:
                 self._refuse_process("joint=True")
-            embeddings = self._fitted.embed(self.scaler_.transform(bags))
-            raw = pooled_of_new(self._heads, bags, embeddings, self.graph, self._fitted.ids, links)
+            said = self._fitted.embed(self.scaler_.transform(bags))
+            said = self._fitted.outputs(said) if self._joint else said
+            raw = pooled_of_new(self._heads, bags, said, self.graph, self._fitted.ids, links)
             return self._corrected(raw, self._correction)
-        draws = self._fitted.draws(self.scaler_.transform(bags), links, joint)
-        return self._corrected(self._pooled(draws, self._scales, bags.ids), self._correction)
+        scaled = self.scaler_.transform(bags)
+        raw = self._pooled(self._fitted.draws(scaled, links, joint), self._scales, bags.ids)
+        if self._smoother is not None and self._smoother.acts:
+            raw = self._smoother.of_new(raw, self._fitted.links(scaled, self._fitted.checked(links, len(bags))))
+        return self._corrected(raw, self._correction)
 
     def predict(self, X: Any) -> Any:
         """Labels of new bags: the most probable class, or the expected target."""
@@ -189,6 +202,10 @@ class BagGraphEstimator(Savable, AbstractSeededStack, BagGraphParameters):
         from baggraph.estimators._explaining import explain
 
         self._refuse_process("explain")
+        own = getattr(self, "_smoother", None)
+        if own is not None and own.acts:
+            got, remedy = f"one with {self.smoothing_}", "fit with smoothing=None"
+            raise wrong(self, "a network that is not corrected and smoothed for explain", got, remedy)
         return explain(self, X, of=of, method=method, seen=seen, links=links)
 
     def to_onnx(self, path: str | Path) -> Path:
@@ -224,6 +241,11 @@ class BagGraphEstimator(Savable, AbstractSeededStack, BagGraphParameters):
             member = int(np.argmin(weights.any(axis=1)))
             got = f"weights of zero only (member {member})"
             raise wrong(self, "a labelled bag to train on", got, "show or weigh some")
+        if self._joint:
+            tell = teller(self.verbose)
+            joint, found = fit_jointly(self, bags, scaled, targets, np.asarray(weights), plan, seeds, tell)
+            self._heads: Sequence[AbstractHead] = joint[0]
+            return [pooled(own, bags.ids) for own in joint], found, plan, None
         trained_on, scales = self._scaled_targets(targets, weights)
         members = int(self.n_members)
         repeated = trained_on if trained_on.ndim < 3 else np.repeat(trained_on, members, axis=0)
@@ -242,6 +264,13 @@ class BagGraphEstimator(Savable, AbstractSeededStack, BagGraphParameters):
             heads = fit_heads(self, bags, targets, np.asarray(weights), found, plan)
             posteriors, self._heads = [pooled(own, bags.ids) for own in heads], heads[0]
         return posteriors, found, plan, scales
+
+    @property
+    def smoothing_(self) -> dict[str, float]:
+        """Strengths of both steps of ``smoothing`` that inner folds chose; zeros say none."""
+        check_is_fitted(self, "posterior_")
+        own = self._smoother
+        return {"correct": 0.0 if own is None else own.correct, "smooth": 0.0 if own is None else own.smooth}
 
     def _pooled(self, draws: Draws, scales: Any, ids: Any) -> Posterior:
         """One posterior of the draws (M, S, B, t) of all members."""
@@ -278,6 +307,10 @@ class BagGraphEstimator(Savable, AbstractSeededStack, BagGraphParameters):
     def _refuse_process(self, what: str) -> None:
         if self.head == "gp":
             raise wrong(self, f"a head of layers for {what}", "head='gp'", "fit with head='gcn' or 'linear'")
+
+    @abstractmethod
+    def _truth(self, targets: Array) -> Array:
+        """Labels as posteriors say them (B, C): one-hot, or targets; zeros where there is none."""
 
     @abstractmethod
     def _labels_of(self, targets: Array) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import torch
@@ -14,16 +15,19 @@ from baggraph.data.graph import BagGraph
 from baggraph.data.scaling import InstanceScaler
 from baggraph.errors import InvalidGraphError, ParameterError, closest
 from baggraph.graphs.learned import LearnedGraph
+from baggraph.graphs.reweighted import ReweightedWiring
 from baggraph.graphs.wiring import AbstractWiring, GivenWiring, LearnedWiring, NearestWiring
 from baggraph.inference._device import chosen_device
 from baggraph.inference.bag_graph import Plan
 from baggraph.nn.encoders import ENCODERS, encoder
+from baggraph.nn.gcn import GraphConvolution
 from baggraph.nn.heads import Head, PassHead
 from baggraph.nn.losses import AbstractLoss
 from baggraph.nn.network import Network
+from baggraph.nn.own_neighbors import OwnNeighbors
 
-GRAPHS = ("given", "knn", "learned")
-HEADS = ("gcn", "gp", "linear")
+GRAPHS = ("given", "knn", "learned", "reweighted")
+HEADS = ("gcn", "gp", "linear", "restart", "sage")
 
 
 def build_network(estimator: Any, n_features: int, loss: AbstractLoss) -> Network:
@@ -39,6 +43,7 @@ def build_network(estimator: Any, n_features: int, loss: AbstractLoss) -> Networ
     if estimator.pooling is not None:
         options["pooling"] = estimator.pooling
     if given == "mi-net":
+        _refuse_with_pass(estimator)
         options["n_outputs"] = loss.n_outputs
     made = _called(estimator, encoder, given, n_features, **options)
     return Network(
@@ -74,7 +79,25 @@ def _level_widths(estimator: Any, given: nn.Module, n_features: int) -> tuple[in
 
 
 def _head(estimator: Any, widths: tuple[int, ...], loss: AbstractLoss) -> Head:
-    return Head(widths, loss.n_outputs, dropout=estimator.dropout, hidden=tuple(estimator.hidden))
+    kinds: dict[str, Callable[[int, int], nn.Module]] = {
+        "restart": partial(OwnNeighbors, steps=int(estimator.steps), restart=float(estimator.restart)),
+        "sage": OwnNeighbors,
+    }
+    return Head(
+        widths,
+        loss.n_outputs,
+        dropout=estimator.dropout,
+        hidden=tuple(estimator.hidden),
+        layer=kinds.get(estimator.head, GraphConvolution),
+        n_labels=loss.n_targets + 1 if estimator.label_inputs and estimator.graph is not None else 0,
+    )
+
+
+def _refuse_with_pass(estimator: Any) -> None:
+    """The embedding of mi-Net is the output: there is no layer that could be another, or take labels."""
+    if estimator.head in ("restart", "sage") or estimator.label_inputs:
+        got = "label_inputs" if estimator.label_inputs else f"head={estimator.head!r}"
+        raise wrong(estimator, "head='gcn' without label_inputs for encoder='mi-net'", got, "use encoder='mi-net-bag'")
 
 
 def build_scaler(estimator: Any, bags: Bags) -> InstanceScaler:
@@ -87,8 +110,7 @@ def build_scaler(estimator: Any, bags: Bags) -> InstanceScaler:
 
 def build_wiring(estimator: Any, bags: Bags) -> AbstractWiring | None:
     """How the graph comes about; None for the base model."""
-    if estimator.head not in HEADS:
-        raise wrong(estimator, f"head to be one of {HEADS}", repr(estimator.head), closest(str(estimator.head), HEADS))
+    _check_head(estimator)
     graph, k = estimator.graph, estimator.n_neighbors
     if graph is None or estimator.head == "linear":
         return None
@@ -98,6 +120,8 @@ def build_wiring(estimator: Any, bags: Bags) -> AbstractWiring | None:
         return graph
     if isinstance(graph, BagGraph) or graph == "given":
         return GivenWiring(known_graph(estimator, graph, bags))
+    if graph == "reweighted":
+        return ReweightedWiring(known_graph(estimator, "given", bags))
     if graph == "knn":
         return NearestWiring(k, str(chosen_device(estimator.device)))
     if graph == "learned":
@@ -108,6 +132,18 @@ def build_wiring(estimator: Any, bags: Bags) -> AbstractWiring | None:
     raise wrong(
         estimator, f"graph to be None, a BagGraph, or one of {GRAPHS}", repr(graph), closest(str(graph), GRAPHS)
     )
+
+
+def _check_head(estimator: Any) -> None:
+    """The head is known, and what else is asked for goes with it."""
+    if estimator.head not in HEADS:
+        raise wrong(estimator, f"head to be one of {HEADS}", repr(estimator.head), closest(str(estimator.head), HEADS))
+    if estimator.label_inputs and estimator.head in ("gp", "linear"):
+        got, remedy = f"label_inputs with head={estimator.head!r}", "use head='gcn', 'sage' or 'restart'"
+        raise wrong(estimator, "a head that hears neighbours for label_inputs", got, remedy)
+    if estimator.smoothing is not None and estimator.head == "gp":
+        remedy = "leave it out: the process has the graph already"
+        raise wrong(estimator, "a head of layers for smoothing", "head='gp'", remedy)
 
 
 def known_graph(estimator: Any, graph: BagGraph | str, bags: Bags) -> BagGraph:
@@ -139,7 +175,8 @@ def build_plan(estimator: Any, network: Network, loss: AbstractLoss, bags: Bags)
         "device": estimator.device,
         "precision": estimator.precision,
     }
-    wiring = None if estimator.head == "gp" else build_wiring(estimator, bags)
+    wiring = build_wiring(estimator, bags)
+    wiring = None if estimator.head == "gp" else wiring
     return Plan(
         network=network,
         loss=loss,

@@ -15,7 +15,7 @@ from torch import Tensor
 from baggraph.data._graph_measures import normalised
 from baggraph.data.bags import Bag, Bags
 from baggraph.errors import InvalidBagsError, ParameterError, closest, name_some
-from baggraph.estimators._fitted import Fitted, _checked_links, _extended
+from baggraph.estimators._fitted import Fitted, _extended
 from baggraph.estimators._input import bags_of
 from baggraph.inference.explain import Setting, by_instances, by_neighbors, chosen_method, instance_weights
 from baggraph.inference.stack import dense
@@ -80,9 +80,7 @@ def explain(model: Any, X: Any, *, of: Any, method: str, seen: bool, links: Any)
         return explain(model, alone, of=of, method=method, seen=seen, links=links)[0]
     raw = bags_of(model, X, reset=False)
     bags = model.scaler_.transform(raw)
-    asker = _Asker(
-        model, fitted, bags, seen, None if links is None else _checked_links(links, len(bags), len(fitted.ids))
-    )
+    asker = _Asker(model, fitted, bags, seen, fitted.checked(links, len(bags)))
     method = chosen_method(fitted.network, method, int(bags.sizes.max()))
     return [asker.explain(position, of, method) for position in range(len(bags))]
 
@@ -144,8 +142,8 @@ class _Asker:
             matrix, needed = self._around_seen(m, self.place[name])
         else:
             row = self._links(m, position)
-            matrix, needed = _extended(fitted.wired[m].graph, row, fitted._n_layers)
-        embedding = torch.cat([fitted.embedding[m, needed], own.unsqueeze(0)])
+            matrix, needed = _extended(fitted.wired[m].graph, row, fitted.n_hops)
+        embedding = torch.cat([fitted.inputs[m, needed], fitted.inputs_of_new(own.unsqueeze(0))])
         paths = None if fitted.wired is None else Propagation.of_matrices([matrix], dtype=embedding.dtype)
         direction, shift, about = self._direction(network, embedding, paths, of)
         names = [*(f"{bag} (in fit)" if bag == name and not self.seen else bag for bag in fitted.ids[needed]), name]
@@ -161,9 +159,8 @@ class _Asker:
         return self.networks[m]
 
     def _links(self, m: int, position: int) -> sp.csr_array:
-        if self.links is not None:
-            return self.links[[position]]
-        return self.fitted.links(self.bags[position : position + 1])[m]
+        given = None if self.links is None else self.links[[position]]
+        return self.fitted.links(self.bags[position : position + 1], given)[m]
 
     def _around_seen(self, m: int, place: int) -> tuple[sp.csr_array, np.ndarray]:
         """Weights among the bags within as many hops as there are layers, this one last; it is not in the places."""
@@ -171,7 +168,7 @@ class _Asker:
             plain = over_largest(self.fitted.wired[m].graph.adjacency)  # type: ignore[index]
             self.graphs[m] = sp.csr_array(normalised(plain, 1.0, "symmetric"))
         matrix, near = self.graphs[m], np.array([place])
-        for _ in range(self.fitted._n_layers):
+        for _ in range(self.fitted.n_hops):
             near = np.union1d(near, matrix[near].indices)
         needed = near[near != place]
         order = np.concatenate([needed, [place]])

@@ -33,29 +33,35 @@ from baggraph.estimators._auto_targets import Council, Voice
 from baggraph.estimators._fitted import Fitted
 from baggraph.estimators._forest import Forest
 from baggraph.estimators._gp_head import ProcessHead
+from baggraph.estimators._joint_head import JointHead
 from baggraph.estimators._parcel import Parcel
+from baggraph.estimators._smoothing import Smoother
 from baggraph.graphs._attach import NearestRule, OneNodeRule
 from baggraph.graphs.learned import LearnedGraph
+from baggraph.graphs.reweighted import EdgeRule, ReweightedWiring
 from baggraph.graphs.wiring import GivenWiring, LearnedWiring, NearestWiring, Wired
 from baggraph.inference.bag_graph import Plan
 from baggraph.inference.calibration import Conformal
 from baggraph.inference.gp import FittedProcess, Process
 from baggraph.inference.gp_bags import Description, Settings
+from baggraph.inference.gp_joint import JointRegression
 from baggraph.inference.gp_kernels import Constant, Linear, Parameter, Spectral, Stationary
 from baggraph.inference.gp_laplace import FittedClasses, FittedSide
 from baggraph.inference.gp_regression import FittedRegression
 from baggraph.inference.gp_scale import Scale
 from baggraph.nn.losses import BinaryCrossEntropy, CrossEntropy, Gaussian, SquaredError
 
-DATA = (InstanceScaler, Posterior, Conformal)
+DATA = (InstanceScaler, Posterior, Conformal, Smoother)
 NETWORKS = (Fitted, Plan, BinaryCrossEntropy, CrossEntropy, Gaussian, SquaredError)
-GRAPHS = (Wired, OneNodeRule, NearestRule, GivenWiring, LearnedWiring, NearestWiring, LearnedGraph)
+RULES = (OneNodeRule, NearestRule, EdgeRule)
+GRAPHS = (Wired, GivenWiring, LearnedWiring, NearestWiring, ReweightedWiring, LearnedGraph, *RULES)
 KERNELS = (Parameter, Constant, Linear, Stationary, Spectral, Process, FittedProcess)
-PROCESSES = (Settings, Description, Scale, FittedRegression, FittedSide, FittedClasses, ProcessHead)
+PROCESSES = (Settings, Description, Scale, FittedRegression, FittedSide, FittedClasses, JointRegression)
+HEADS = (ProcessHead, JointHead)
 TABLES = (Maker, Anchor, View, Rows, InstanceKernel, Components, Mixture)
 SCORERS = (Expansion, ForestScorer, Forest, Told, SpreadScorer, LatentScorer, NetworkScorer)
 COMMITTEES = (*TABLES, *SCORERS, Committee, Seat, Council, Voice)
-KINDS = (*DATA, *NETWORKS, *GRAPHS, *KERNELS, *PROCESSES, *COMMITTEES)
+KINDS = (*DATA, *NETWORKS, *GRAPHS, *KERNELS, *PROCESSES, *HEADS, *COMMITTEES)
 CLASSES: dict[str, type] = {kind.__name__: kind for kind in KINDS}
 PLAIN = (str, int, float, bool, type(None))
 

@@ -54,6 +54,10 @@ class BagGraphParameters(BaseEstimator):
         hidden: Sequence[int] = (),
         dropout: float = 0.5,
         head: str = "gcn",
+        steps: int = 10,
+        restart: float = 0.1,
+        label_inputs: bool = False,
+        smoothing: str | None = None,
         graph: Any = "learned",
         n_neighbors: int = 3,
         candidate_ratio: int = 3,
@@ -81,6 +85,10 @@ class BagGraphParameters(BaseEstimator):
         self.hidden = hidden
         self.dropout = dropout
         self.head = head
+        self.steps = steps
+        self.restart = restart
+        self.label_inputs = label_inputs
+        self.smoothing = smoothing
         self.graph = graph
         self.n_neighbors = n_neighbors
         self.candidate_ratio = candidate_ratio
@@ -112,19 +120,28 @@ class BagGraphParameters(BaseEstimator):
         return super().set_params(**params)
 
     def _check_parameters(self) -> None:
-        for name, least in (("n_members", 1), ("n_neighbors", 1), ("candidate_ratio", 1), ("epochs", 1)):
-            value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
-                raise wrong(self, f"{name} a whole number from {least}", repr(value), "change it")
-        for name, low, high in (("calibration", 0, 1), ("dropout", 0, 1), ("trust", 0, 1 + 1e-12)):
-            value = getattr(self, name)
-            if not isinstance(value, int | float | np.number) or not low <= value < high:
-                raise wrong(self, f"{name} from {low} to {'1' if high > 1 else 'below 1'}", repr(value), "change it")
-        for name in ("lr", "weight_decay"):
-            value = getattr(self, name)
-            if not isinstance(value, int | float | np.number) or not 0 <= value < np.inf:
-                raise wrong(self, f"{name} from 0", repr(value), "change it")
+        self._check_numbers()
+        if not isinstance(self.label_inputs, bool | np.bool_):
+            raise wrong(self, "label_inputs True or False", repr(self.label_inputs), "change it")
+        if self.smoothing not in (None, "auto"):
+            raise wrong(self, "smoothing None or 'auto'", repr(self.smoothing), "pass one")
         state = self.random_state
         number = isinstance(state, int | np.integer) and not isinstance(state, bool) and state >= 0
         if not (state is None or number or isinstance(state, np.random.RandomState)):
             raise wrong(self, "random_state None or a whole number from 0", repr(state), "pass 0")
+
+    def _check_numbers(self) -> None:
+        for name in ("n_members", "n_neighbors", "candidate_ratio", "epochs", "steps"):
+            value = getattr(self, name)
+            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+                raise wrong(self, f"{name} a whole number from 1", repr(value), "change it")
+        for name, low, high in (("calibration", 0, 1), ("dropout", 0, 1), ("trust", 0, 1 + 1e-12)):
+            value = getattr(self, name)
+            if not isinstance(value, int | float | np.number) or not low <= value < high:
+                raise wrong(self, f"{name} from {low} to {'1' if high > 1 else 'below 1'}", repr(value), "change it")
+        if not isinstance(self.restart, int | float | np.number) or not 0 < self.restart <= 1:
+            raise wrong(self, "restart above 0 and up to 1", repr(self.restart), "change it")
+        for name in ("lr", "weight_decay"):
+            value = getattr(self, name)
+            if not isinstance(value, int | float | np.number) or not 0 <= value < np.inf:
+                raise wrong(self, f"{name} from 0", repr(value), "change it")

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from baggraph.errors import DataFileError, ParameterError
 from baggraph.estimators._building import build_network
 from baggraph.estimators._fitted import Fitted
+from baggraph.estimators._gp_head import graphs_of
 from baggraph.estimators._packing import Packer, Unpacker
 from baggraph.inference._members import Layout
 from baggraph.nn.network import Network
@@ -88,6 +89,8 @@ def complete(model: Any) -> list[tuple[str, bool]]:
     members, bags = fitted.embedding.shape[:2]
     wired = fitted.wired
     graphs = None if wired is None else [one.graph for one in wired]
+    if model.head == "gp":
+        graphs = graphs_of(model._heads)
     same_ids = [model.posterior_.ids, *([] if graphs is None else [graph.ids for graph in graphs])]
     model.transduction_ = model.posterior_.prediction
     model.graphs_ = graphs

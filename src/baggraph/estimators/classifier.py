@@ -39,12 +39,29 @@ class BagGraphClassifier(ClassifierMixin, BagGraphEstimator):
     hidden, dropout
         Widths of hidden layers of the head, and the share dropped of the inputs of its layers.
     head
-        ``"gcn"``, which averages over neighbours; ``"linear"``: the base model, without a graph; or ``"gp"``: a
-        Gaussian process over places, graph, means of instances and the base model's embedding.  ``shares_`` then says
-        how much each part carries.
+        ``"gcn"``, which averages over neighbours: ``A Z W + b`` with ``A = D^-1/2 (A_G / max A_G + I) D^-1/2`` (Kipf &
+        Welling 2017).  ``"sage"``, own and neighbours apart: ``Z W_own + A Z W_near + b`` (Hamilton et al. 2017).
+        ``"restart"``, many steps: ``Z W_own + P_K + b`` with ``P_k+1 = (1 - a) A P_k + a P_0``, ``P_0 = Z W_near``
+        (Gasteiger et al. 2019).  ``"linear"``: the base model, without a graph.  ``"gp"``: a Gaussian process over
+        places, graph, means of instances and the base model's embedding; ``shares_`` then says how much each part
+        carries.
+    steps, restart
+        K and a of ``head="restart"``.
+    label_inputs
+        Whether labels are inputs beside the embeddings: ``[Z, y s, s]``, where s is 1 for bags whose label is shown
+        (Shi et al. 2021).  In every step of the training a coin shows half of the labelled bags, and the loss is that
+        of the others; bags of the fit that have a label are answered without their own.  Without a graph there are no
+        neighbours whose labels could tell anything, and nothing is shown.
+    smoothing
+        None, or ``"auto"``: correct and smooth (Huang et al. 2021).  Means p become ``q = p + c S(y - p)``, and then
+        ``(1 - s) q + s S(v)``, v being y where it is seen and else q; S averages over the graph, by ten steps with
+        restart 0.1.  Residuals y - p are those of inner fits that did not see the label, five in addition to the one.
+        c of 0, 1/2, 1 and s of 0, 1/4, 1/2 are chosen by the log-loss of these folds, both 0 being "or none";
+        ``smoothing_`` says which.  Bags of the fit that have a label keep what the network says of them.
     graph
-        ``"learned"``, ``"knn"``, ``"given"`` (that of the bags), a BagGraph, a LearnedGraph with settings of your own,
-        or None.
+        ``"learned"``, ``"knn"``, ``"given"`` (that of the bags), ``"reweighted"`` (that of the bags, its weights times
+        ``exp(-d_ij / s)``: distances of embeddings over their median along edges), a BagGraph, a LearnedGraph with
+        settings of your own, or None.
     n_neighbors, candidate_ratio
         Neighbours of a bag, and how many times as many are candidates.
     observed, trust
@@ -129,6 +146,10 @@ class BagGraphClassifier(ClassifierMixin, BagGraphEstimator):
         targets[bags.labelled] = codes
         return targets
 
+    @property
+    def _joint(self) -> bool:
+        return False
+
     def _loss(self, _targets: Array) -> AbstractLoss:
         return BinaryCrossEntropy() if len(self.classes_) == 2 else CrossEntropy(len(self.classes_))
 
@@ -152,6 +173,9 @@ class BagGraphClassifier(ClassifierMixin, BagGraphEstimator):
 
     def _scaled_targets(self, targets: Array, _weights: Array) -> tuple[Array, Any]:
         return targets, None
+
+    def _truth(self, targets: Array) -> Array:
+        return np.asarray(targets[:, None] == np.arange(len(self.classes_)), dtype=np.float64)
 
     def _labels_of(self, targets: Array) -> Any:
         return self.classes_[targets.astype(np.int64)]

@@ -24,6 +24,7 @@ from baggraph.nn.losses import AbstractLoss, BinaryCrossEntropy, Gaussian, Squar
 __all__ = ["BagGraphRegressor"]
 
 LOSSES = ("bce", "gaussian", "squared")
+OBJECTIVES = ("joint", "separate")
 
 
 class BagGraphRegressor(RegressorMixin, BagGraphEstimator):
@@ -40,6 +41,11 @@ class BagGraphRegressor(RegressorMixin, BagGraphEstimator):
         ``"squared"``: one noise variance for all bags, the mean squared residual of the visible labels or, with
         ``calibration``, of labels held out.  ``"gaussian"``: a variance that every bag has of its own.
         ``"bce"``: shares from 0 to 1, with a noise variance as for ``"squared"``.
+    objective
+        With ``head="gp"``: ``"separate"`` trains the network by its loss, then fits the process to the embedding;
+        ``"joint"`` adds the network's output to the process, and trains both by one marginal likelihood, for as many of
+        ``epochs`` as parts of the training bags, left out in turn, ask for.  The graph then is None, ``"given"`` or a
+        BagGraph.
 
     Attributes
     ----------
@@ -58,9 +64,10 @@ class BagGraphRegressor(RegressorMixin, BagGraphEstimator):
 
     """
 
-    def __init__(self, *, loss: str = "squared", **common: Any) -> None:
+    def __init__(self, *, loss: str = "squared", objective: str = "separate", **common: Any) -> None:
         super().__init__(**common)
         self.loss = loss
+        self.objective = objective
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -82,6 +89,7 @@ class BagGraphRegressor(RegressorMixin, BagGraphEstimator):
     def _read_targets(self, bags: Bags) -> Array:
         if self.loss not in LOSSES:
             raise wrong(self, f"loss to be one of {LOSSES}", repr(self.loss), closest(str(self.loss), LOSSES))
+        self._check_objective()
         stage, labelled = type(self).__name__, bags.labelled
         values = real_targets(bags.y[labelled], stage)
         self._one_target = bags.y.ndim == 1
@@ -92,6 +100,18 @@ class BagGraphRegressor(RegressorMixin, BagGraphEstimator):
         targets = np.full((len(bags), values.shape[1]), np.nan)
         targets[labelled] = values
         return targets
+
+    def _check_objective(self) -> None:
+        if self.objective not in OBJECTIVES:
+            remedy = closest(str(self.objective), OBJECTIVES)
+            raise wrong(self, f"objective to be one of {OBJECTIVES}", repr(self.objective), remedy)
+        if self._joint and (self.head != "gp" or self.loss != "squared"):
+            got, remedy = f"head={self.head!r}, loss={self.loss!r}", "change these, or leave objective out"
+            raise wrong(self, "head='gp' and loss='squared' with objective='joint'", got, remedy)
+
+    @property
+    def _joint(self) -> bool:
+        return self.objective == "joint"
 
     def _loss(self, targets: Array) -> AbstractLoss:
         kinds: dict[str, Callable[[int], AbstractLoss]] = {
@@ -113,6 +133,9 @@ class BagGraphRegressor(RegressorMixin, BagGraphEstimator):
         scale = np.sqrt((shares * (values - center) ** 2).sum(axis=1, keepdims=True))
         scale = np.where(scale > 0, scale, 1.0)
         return (targets - center) / scale, (center, scale)
+
+    def _truth(self, targets: Array) -> Array:
+        return np.nan_to_num(targets)
 
     def _labels_of(self, targets: Array) -> Any:
         return targets

@@ -105,5 +105,7 @@ def _csr(matrix: sp.csr_array) -> Tensor:
     rows, columns = (torch.from_numpy(part.astype(index)) for part in (matrix.indptr, matrix.indices))
     values = torch.from_numpy(matrix.data.astype(np.float64))
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta", UserWarning)
+        warnings.filterwarnings(
+            "ignore", "Sparse", UserWarning
+        )  # in beta; checks are opted into, which old ones overlook
         return torch.sparse_csr_tensor(rows, columns, values, size=matrix.shape, check_invariants=True)

@@ -115,22 +115,27 @@ def forward(
     graph: Propagation | None,
     key: Tensor | None = None,
     rows: Sequence[Tensor] = (),
+    labels: Tensor | None = None,
 ) -> Forward:
-    """Outputs (M, levels, B, C) and embeddings (M, B, h) of all members; with keys (M,), under dropout."""
+    """Outputs (M, levels, B, C) and embeddings (M, B, h) of all members; with keys (M,), under dropout.
 
-    def one(own: dict[str, Tensor], own_key: Tensor | None) -> Forward:
+    ``labels`` (M, B, n_labels) are what the heads are shown of labels.
+    """
+
+    def one(own: dict[str, Tensor], own_key: Tensor | None, shown: Tensor | None) -> Forward:
+        inputs = (instances, offsets, graph) if shown is None else (instances, offsets, graph, shown)
         if own_key is None:
-            return functional_call(network, own, (instances, offsets, graph))
+            return functional_call(network, own, inputs)
         with keyed(own_key, rows):
-            return functional_call(network, own, (instances, offsets, graph))
+            return functional_call(network, own, inputs)
 
     set_training(network, key is not None)
     if all(value.shape[0] == 1 for value in parameters.values()):
         own = {name: value.squeeze(0) for name, value in parameters.items()}
-        found = one(own, None if key is None else key.squeeze(0))
+        found = one(own, None if key is None else key.squeeze(0), None if labels is None else labels.squeeze(0))
         return Forward(*(tensor.unsqueeze(0) for tensor in found))
-    in_dims = (0, None if key is None else 0)
-    return torch.vmap(one, in_dims=in_dims, randomness="error")(parameters, key)
+    in_dims = (0, None if key is None else 0, None if labels is None else 0)
+    return torch.vmap(one, in_dims=in_dims, randomness="error")(parameters, key, labels)
 
 
 def refuse_running_statistics(network: nn.Module) -> None:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from baggraph.inference._adam import StackedAdam
+from baggraph.inference._label_inputs import masked
 from baggraph.inference._members import Layout, adopted, epoch_keys, forward, set_training
 from baggraph.nn.dropout import keyed
 from baggraph.nn.gcn import Propagation
@@ -65,6 +66,7 @@ class Program:
         weights: Tensor,
         paths: Propagation | None,
         rates: tuple[Tensor, ...],
+        labels: Tensor | None = None,
     ) -> None:
         self.network, self.layout, self.settings, self.paths = network, layout, settings, paths
         self.instances, self.offsets = instances, offsets
@@ -81,6 +83,7 @@ class Program:
         self.gradient_views = list(layout.views(self.gradient).values())
         self.targets = targets.unsqueeze(-3).to(device)  # the same for all levels
         self.weights = weights.unsqueeze(1).to(device)
+        self.labels = None if labels is None else labels.to(device, settings.compute_dtype)
         lr, decay = (rate.to(device) for rate in rates)
         decayed = layout.decayed(settings.decay_on).to(device, rows.dtype)
         self.adam = StackedAdam(self.rows, lr, decay, decayed, settings.decay)
@@ -106,16 +109,19 @@ class Program:
                     self._wait()
                     tell(epoch + 1)
             with torch.no_grad():
-                found = self._forward()
+                found = self._forward(None, self.labels)
         outputs, embedding = (_to_cpu(tensor.to(self.rows.dtype)) for tensor in found)
         return outputs, embedding, _to_cpu(self.losses), _to_cpu(self.rows)
 
     def _step(self) -> None:
         """One epoch of every member."""
         key = self.keys.index_select(0, self.epoch).squeeze(0)
-        found = self._forward(key)
+        labels, weights = self.labels, self.weights
+        if labels is not None:
+            labels, weights = masked(labels, weights, key)
+        found = self._forward(key, labels)
         of_bags = self.settings.loss.of_bags(found.outputs.to(self.rows.dtype), self.targets)
-        losses = (of_bags * self.weights).sum((-2, -1))
+        losses = (of_bags * weights).sum((-2, -1))
         gradient = self._row_gradient(losses.sum())
         if self.settings.clip is not None:
             norm = torch.linalg.vector_norm(gradient, dim=1, keepdim=True)
@@ -127,14 +133,15 @@ class Program:
             self.low.copy_(self.rows)
         self.epoch += 1
 
-    def _forward(self, key: Tensor | None = None) -> Forward:
+    def _forward(self, key: Tensor | None, labels: Tensor | None) -> Forward:
         """Outputs (M, levels, B, C) and embeddings (M, B, h); with keys (M,), under dropout."""
         inputs = (self.instances, self.offsets, self.paths)
         if not self.alone:
-            return forward(self.network, self.leaves, *inputs, key)
+            return forward(self.network, self.leaves, *inputs, key, labels=labels)
         set_training(self.network, key is not None)
+        more = () if labels is None else (labels[0],)
         with nullcontext() if key is None else keyed(key[0]):
-            return Forward(*(part.unsqueeze(0) for part in self.network(*inputs)))
+            return Forward(*(part.unsqueeze(0) for part in self.network(*inputs, *more)))
 
     def _row_gradient(self, total: Tensor) -> Tensor:
         gradients = torch.autograd.grad(total, list(self.leaves.values()), materialize_grads=True)

@@ -21,6 +21,7 @@ from baggraph.data.graph import BagGraph
 from baggraph.errors import ParameterError, closest
 from baggraph.graphs.wiring import AbstractWiring, Wired, aligned
 from baggraph.inference._device import chosen_device
+from baggraph.inference._label_inputs import out_of_fold
 from baggraph.inference._sharing import trained_once
 from baggraph.inference.sampling import Draws, described, draw_keys, head_outputs, sample
 from baggraph.inference.stack import StackFit, fit_stack
@@ -229,18 +230,28 @@ def _draws(
     # 6: Theta stays as it is, so all draws share the embeddings.
     embedding = fit.embedding.to(**place)
     parameters = {name: value.to(**place) for name, value in fit.parameters.items()}
+
+    def answer(own_paths: Propagation | None, own_keys: Tensor | None) -> Draws:
+        def asked(given: Tensor) -> Draws:
+            if own_keys is None:
+                outputs = head_outputs(network, parameters, given, own_paths, None)
+                return described(outputs.cpu().unsqueeze(1), plan.loss)
+            return sample(network, parameters, given, own_paths, own_keys, plan.loss)
+
+        shown = None if fit.labels is None else fit.labels.to(**place)
+        return asked(embedding) if shown is None else out_of_fold(asked, embedding, shown, seeds)
+
     if not plan.n_draws:
-        outputs = head_outputs(network, parameters, embedding, paths, None)
-        return described(outputs.cpu().unsqueeze(1), plan.loss)
+        return answer(paths, None)
     # 7 to 9: samples of the weights by dropout in the graph network.
     keys = draw_keys(seeds, plan.n_draws).to(place["device"])
     if not plan.n_graph_draws or plan.wiring is None or source is None or wired is None:
-        return sample(network, parameters, embedding, paths, keys, plan.loss)
+        return answer(paths, keys)
     parts = []
     for some in torch.tensor_split(keys, min(plan.n_graph_draws, plan.n_draws)):
         stack = graph_embedding(plan, _dropped(network, source.embedding.to(**place), some[0]))
         own = Propagation.of(plan.wiring.graphs(stack, wired[0].graph.ids), **place)
-        parts.append(sample(network, parameters, embedding, own, some, plan.loss))
+        parts.append(answer(own, some))
     variances = [part.variance for part in parts if part.variance is not None]
     return Draws(torch.cat([part.mean for part in parts], dim=1), torch.cat(variances, dim=1) if variances else None)
 

@@ -36,7 +36,7 @@ class Setting:
     network
         With the parameters of the member, in evaluation mode.
     embedding : (n, h)
-        Of the bags that are heard, the bag itself being the last.
+        Of the bags that are heard, the bag itself being the last; beside them labels, if the head takes any.
     paths
         Their weights, or None without a graph.
     direction : (C,)
@@ -63,7 +63,8 @@ class Setting:
         others = self.embedding[:-1]
 
         def one(z: Tensor) -> Tensor:
-            outputs = functional_call(self.network.head, head, (torch.cat([others, z.unsqueeze(0)]), self.paths))
+            own = torch.nn.functional.pad(z, (0, others.shape[1] - len(z))).unsqueeze(0)  # its label is not shown
+            outputs = functional_call(self.network.head, head, (torch.cat([others, own]), self.paths))
             return outputs.mean(0)[-1] @ self.direction + self.shift
 
         return torch.vmap(one)(own)

@@ -43,11 +43,10 @@ class FittedRegression:
         """Of the bags that these rows describe."""
         return to_posterior(*self.fitted.predict(rows), self.scale, ids)
 
-    def shares(self) -> dict[str, float]:
-        """How much of the variance between bags every part of the signal, and the noise, carries; they sum to one.
+    def variances(self) -> dict[str, float]:
+        """The variance between bags that the fitted process expects of every part of the signal, and of the noise.
 
-        Of part p, ``tr(C K_p C) / n`` over all described bags, with C the centring: the variance between bags that the
-        fitted process expects of it.
+        Of part p, ``tr(C K_p C) / n`` over all described bags, with C the centring.
         """
         process, theta, rows = self.fitted.process, self.fitted.theta, self.description.rows
         signal = process.signal(process.pairs(rows, rows), theta)
@@ -55,6 +54,11 @@ class FittedRegression:
         found = {name: float(np.trace(value) - value.sum() / count) / count for name, value in signal.items()}
         found["noise"] = float(process.noise(rows, theta).mean())
         del found["level"]  # the same for all bags
+        return found
+
+    def shares(self) -> dict[str, float]:
+        """How much of the variance between bags every part of the signal, and the noise, carries; they sum to one."""
+        found = self.variances()
         total = sum(found.values())
         return {name: value / total for name, value in found.items()}
 

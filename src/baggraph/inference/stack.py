@@ -17,6 +17,7 @@ from baggraph.data.graph import BagGraph
 from baggraph.errors import NotConvergedWarning, name_some
 from baggraph.inference._device import chosen_device
 from baggraph.inference._inputs import check_settings, member_targets, member_weights, one_each, refused
+from baggraph.inference._label_inputs import label_inputs
 from baggraph.inference._members import Layout, refuse_other_bags, refuse_running_statistics, start
 from baggraph.inference._program import Program, Settings, member_bytes
 from baggraph.nn.gcn import Propagation
@@ -48,6 +49,9 @@ class StackFit:
         Training loss at the start of every epoch; NaN after a member stopped.
     mean : (M, B, n_targets)
         Expected labels: ``loss.mean(outputs)``, averaged over levels.
+    labels : (M, B, n_targets + 1)
+        What heads were shown of labels, all at once, for ``embedding`` and ``outputs``; None without a graph, or where
+        the head takes none.
 
     """
 
@@ -57,6 +61,7 @@ class StackFit:
     outputs: Tensor
     losses: Tensor
     mean: Tensor
+    labels: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.losses)
@@ -116,7 +121,8 @@ def fit_stack(
     masks : (M, B)
         Weights of bags in the loss of a member: 0 or False hides the label of a bag.
     graphs
-        None, one graph for all members, or one a member, over these bags.
+        None, one graph for all members, or one a member, over these bags.  With one, a head that takes labels is shown
+        those of half of the labelled bags in every step, and the loss is that of the others.
     loss
         How outputs are compared with targets: averaged over labelled bags, and added up over levels of supervision
         (Wang et al. 2018).
@@ -152,21 +158,24 @@ def fit_stack(
     labels = member_targets(targets, loss, weights, bags).to(dtype)
     rates = (one_each(lr, count, "lr").to(dtype), one_each(weight_decay, count, "weight_decay").to(dtype))
     paths = None if graphs is None else _propagation(graphs, count, bags, settings)
+    takes_labels = paths is not None and getattr(network.head, "n_labels", 0) > 0
+    shown = label_inputs(labels, weights) if takes_labels else None
     instances, offsets = dense(bags, settings.compute_dtype, settings.device)
     layout = Layout.of(network)
     rows = start(network, layout, seeds).to(dtype)
     shared = (copy.deepcopy(network).to(settings.device), layout, instances, offsets, settings)
-    chunk = _chunk_size(shared, rows, paths, memory_bytes)
+    chunk = chunk_size(shared, rows, paths, memory_bytes)
     parts = []
     for first in range(0, count, chunk):
         some = slice(first, min(first + chunk, count))
         own_labels = labels if labels.ndim == 2 else labels[some]
         own_paths = None if paths is None else paths.members(some.start, some.stop)
         own_rates = tuple(rate[some] for rate in rates)
-        program = Program(*shared, rows[some], seeds[some], own_labels, weights[some], own_paths, own_rates)
+        own_shown = None if shown is None else shown[some]
+        program = Program(*shared, rows[some], seeds[some], own_labels, weights[some], own_paths, own_rates, own_shown)
         parts.append(program.train(_counted(progress, first, some.stop - first, count, epochs)))
     outputs, embedding, losses, rows = (torch.cat(tensors) for tensors in zip(*parts, strict=True))
-    fit = StackFit(network, layout.views(rows), embedding, outputs, losses, loss.mean(outputs).mean(1))
+    fit = StackFit(network, layout.views(rows), embedding, outputs, losses, loss.mean(outputs).mean(1), shown)
     _tell_diverged(fit)
     return fit
 
@@ -189,7 +198,8 @@ def _propagation(graphs: Any, count: int, bags: Bags, settings: Settings) -> Pro
     return paths
 
 
-def _chunk_size(shared: Any, rows: Tensor, paths: Propagation | None, memory_bytes: int | None) -> int:
+def chunk_size(shared: Any, rows: Tensor, paths: Propagation | None, memory_bytes: int | None, extra: int = 0) -> int:
+    """How many members are trained together; each needs ``extra`` bytes beside its network."""
     device = shared[-1].device
     if device.type == "cpu":
         return 1  # one after the other is as fast as together, needs less memory, and is each alone to the last digit
@@ -197,7 +207,7 @@ def _chunk_size(shared: Any, rows: Tensor, paths: Propagation | None, memory_byt
         memory_bytes = int(GPU_SHARE * torch.cuda.mem_get_info(device)[0])
     network, layout, instances, offsets, settings = shared
     path = None if paths is None else paths.members(0, 1)
-    one = member_bytes(network, layout, instances, offsets, settings, rows[:1], path)
+    one = extra + member_bytes(network, layout, instances, offsets, settings, rows[:1], path)
     return int(min(len(rows), max(1, memory_bytes // one)))
 
 

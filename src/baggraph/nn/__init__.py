@@ -18,6 +18,7 @@ from baggraph.nn.gcn import GraphConvolution, Propagation
 from baggraph.nn.heads import Head, PassHead
 from baggraph.nn.losses import AbstractLoss, BinaryCrossEntropy, CrossEntropy, Gaussian, SquaredError
 from baggraph.nn.network import Forward, Network
+from baggraph.nn.own_neighbors import OwnNeighbors
 from baggraph.nn.ragged import (
     segment_logsumexp,
     segment_max,
@@ -45,6 +46,7 @@ __all__ = [
     "MINetResidual",
     "MiNet",
     "Network",
+    "OwnNeighbors",
     "PassHead",
     "Propagation",
     "ResPool",

@@ -16,7 +16,7 @@ from baggraph.nn._jit import TRITON
 from baggraph.nn._operation import Operation
 from baggraph.nn._triton_dropout import masks
 
-__all__ = ["Dropout", "keyed", "own_dropout"]
+__all__ = ["Dropout", "coins", "keyed", "own_dropout"]
 
 # Signed forms of 0x7feb352d, 0x846ca68b (a 32-bit finaliser with low bias) and of the golden ratio 0x9e3779b9.
 FIRST, SECOND, GOLDEN = 0x7FEB352D, 0x846CA68B - (1 << 32), 0x9E3779B9 - (1 << 32)
@@ -123,6 +123,16 @@ class _Mask(Operation):
     @staticmethod
     def vmap(_info: Any, in_dims: tuple[Any, ...], seed: Tensor, *rest: Any) -> tuple[Tensor, int]:
         return _Mask.run(seed.movedim(in_dims[0], 0), *rest), 0
+
+
+def coins(key: Tensor, count: int, dtype: torch.dtype) -> Tensor:
+    """A fair coin, 0 or 1, for every one of so many rows, from a key () or one a member (M,): (count,) or (M, count).
+
+    >>> coins(torch.tensor(7, dtype=torch.int32), 8, torch.float32).tolist()
+    [0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0]
+    """
+    rows = torch.arange(count, dtype=torch.int32, device=key.device)
+    return _Mask.run(scrambled(key), rows, 1, 0.5, dtype).squeeze(-1) / 2
 
 
 def scrambled(number: Tensor) -> Tensor:

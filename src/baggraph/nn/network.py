@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+import torch
 from torch import Tensor, nn
 
 from baggraph.errors import ParameterError
@@ -26,7 +27,8 @@ class Network(nn.Module):
 
     ``encoder`` is any module that maps (instances (N, d), offsets (B + 1)) to (B, h), ``head`` any that maps that and a
     :class:`~baggraph.nn.gcn.Propagation` or None to (levels, B, C).  Dropout layers of torch inside the encoder are
-    exchanged for our own, whose masks depend on the seed of a member alone.
+    exchanged for our own, whose masks depend on the seed of a member alone.  ``labels`` (B, n_labels), what is known of
+    labels, stand beside the embedding for a head that takes them.
     """
 
     def __init__(self, encoder: nn.Module, head: nn.Module) -> None:
@@ -54,7 +56,10 @@ class Network(nn.Module):
             found.append(module.reset_parameters)
         return found
 
-    def forward(self, instances: Tensor, offsets: Tensor, graph: Propagation | None = None) -> Forward:
+    def forward(
+        self, instances: Tensor, offsets: Tensor, graph: Propagation | None = None, labels: Tensor | None = None
+    ) -> Forward:
         """Outputs and embedding of all bags."""
         embedding = self.encoder(instances, offsets)
-        return Forward(self.head(embedding, graph), embedding)
+        given = embedding if labels is None else torch.cat([embedding, labels.to(embedding.dtype)], dim=1)
+        return Forward(self.head(given, graph), embedding)
