@@ -7,7 +7,7 @@ import pandas as pd
 from baggraph.data.results import ResultTable
 from baggraph.evaluation._provenance import provenance
 from baggraph.experiments._ledger import Ledger
-from baggraph.experiments._rows import estimator, metrics_of
+from baggraph.experiments._rows import estimator, is_network, metrics_of
 from baggraph.experiments._tasks import SETTING, Task, keys, material_of, plan
 from baggraph.experiments.recipe import Recipe
 
@@ -37,7 +37,8 @@ def _rows_of(recipe: Recipe, task: Task, frame: pd.DataFrame) -> pd.DataFrame | 
     if not len(mine):
         return None
     material = material_of(task)
-    made = estimator(recipe.method(name), task.dataset, material, recipe.tiers[task.tier], repeat)
+    seed = repeat if material.sample or is_network(recipe.method(name)) else 0
+    made = estimator(recipe.method(name), task.dataset, material, recipe.tiers[task.tier], seed)
     known = provenance(name, made, material.division, SETTING)
     mine = mine[(mine["recipe_sha256"] == known["recipe_sha256"]) & (mine["data_sha256"] == material.data_sha256)]
     metrics = [metric.name for metric in metrics_of(recipe, recipe.method(name), made)]
