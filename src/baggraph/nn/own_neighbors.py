@@ -16,7 +16,7 @@ class OwnNeighbors(nn.Module):
     .. math:: P_{k+1} = (1 - \alpha) A_{norm} P_k + \alpha P_0
 
     With one step and no restart it is ``H W_own + A_norm H W_near + b``, GraphSAGE with the mean of
-    :class:`~baggraph.nn.GraphConvolution` (Hamilton et al. 2017, Inductive representation learning): a bag is set
+    :class:`~baggraph.nn.gcn.GraphConvolution` (Hamilton et al. 2017, Inductive representation learning): a bag is set
     beside its neighbours, not stirred in with them, so that a graph of strangers can be given no weight.  Many steps
     that start again with probability alpha are personalised PageRank (Gasteiger et al. 2019, Predict then propagate);
     the term of the bag's own is added to it, since P_K alone passes low frequencies only.  Without a graph,
