@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import baggraph
+
+sys.path.insert(0, str(Path(__file__).parent))  # for the directive that runs the examples
 
 project = "baggraph"
 author = "The baggraph developers"
 project_copyright = author
 version = release = baggraph.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc"]
+extensions = ["_examples", "myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc"]
 exclude_patterns = ["_build"]
 templates_path = ["_templates"]
 myst_heading_anchors = 3

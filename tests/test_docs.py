@@ -92,6 +92,13 @@ def test_type_checkers_see_the_names_of_the_root() -> None:
         assert resolve(home) is getattr(baggraph, str(name))
 
 
+def test_the_version_is_that_of_the_package() -> None:
+    """The build reads it there as well; a citation has to repeat it."""
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.search(r"^version: (.*)$", text, re.MULTILINE).group(1) == baggraph.__version__
+    assert 'path = "src/baggraph/__init__.py"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+
+
 # ---------------------------------------------------------------------- links
 
 

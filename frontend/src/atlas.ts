@@ -25,6 +25,12 @@ export interface Atlas {
   about: Record<string, string>;
   bags: number;
   edges: number;
+  members: string[][]; // names of the bags of every point, where points are groups
+}
+
+// What a point is called: a bag, or a group of them.
+export function unit(atlas: Atlas): string {
+  return atlas.ids.length < atlas.bags ? "group" : "bag";
 }
 
 export function readAtlas(): Atlas | null {

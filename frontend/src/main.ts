@@ -1,6 +1,6 @@
 // The page comes complete from Python; this makes its graph, panel and table live.
 
-import { type Atlas, compact, readAtlas } from "./atlas";
+import { type Atlas, compact, readAtlas, unit } from "./atlas";
 import { element, required } from "./dom";
 import { Explorer, type Look } from "./explorer";
 import { colours } from "./palette";
@@ -80,13 +80,18 @@ function colouring(atlas: Atlas, apply: (colour: (point: number) => string) => v
 function filtering(atlas: Atlas, apply: (least: number) => void): void {
   const slider = required<HTMLInputElement>("least-weight");
   const told = required("edges-shown");
+  const grouped = unit(atlas) === "group";
+  const [all, between] = grouped ? [atlas.weight.length, " between groups"] : [atlas.edges, ""];
   const change = () => {
     const least = Number(slider.value) / 100;
     const kept = atlas.weight.filter((weight) => weight >= least).length;
-    told.textContent = `${kept.toLocaleString("en")} of ${atlas.edges.toLocaleString("en")} edges`;
+    told.textContent = `${kept.toLocaleString("en")} of ${all.toLocaleString("en")} edges${between}`;
     apply(least);
   };
-  slider.disabled = atlas.weight.length === 0;
+  if (atlas.weight.length === 0) {
+    required("least-weight-choice").hidden = told.hidden = true;
+    return;
+  }
   slider.addEventListener("input", change);
   change();
 }
@@ -103,7 +108,16 @@ function searching(atlas: Atlas, choose: (point: number) => void, filter: (words
   const box = required<HTMLInputElement>("search");
   const list = required("search-names");
   const place = new Map(atlas.ids.map((id, point) => [id, point]));
-  const matching = (words: string) => atlas.ids.filter((id) => id.toLowerCase().includes(words)).slice(0, SUGGESTIONS);
+  atlas.members.forEach((names, point) => names.forEach((name) => place.set(name, point)));
+  const names = [...place.keys()];
+  const matching = (words: string) => {
+    const found: string[] = [];
+    for (const name of names) {
+      if (name.toLowerCase().includes(words)) found.push(name);
+      if (found.length === SUGGESTIONS) break;
+    }
+    return found;
+  };
   box.addEventListener("input", () => {
     const words = box.value.trim().toLowerCase();
     list.replaceChildren(...(words ? matching(words) : []).map((value) => element("option", { value })));
@@ -139,5 +153,7 @@ function theming(changed: () => void): void {
 }
 
 const atlas = readAtlas();
-if (atlas) start(atlas);
+// The words of the page are painted before the work on its graph begins; a page in the background is not painted at all.
+if (atlas && document.hidden) start(atlas);
+else if (atlas) requestAnimationFrame(() => setTimeout(() => start(atlas)));
 else theming(() => undefined);

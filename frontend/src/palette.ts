@@ -7,7 +7,7 @@ const LEVELS = [
   "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9",
   "#8c6d1f", "#7a5195", "#5f6b73", "#3b7a57", "#b2476b", "#8ea7c2",
 ];
-const SEQUENCE = ["#00316e", "#3c4d6e", "#696970", "#a49d78", "#d9c55c", "#ffe945"]; // dark to light, blue to yellow
+const SEQUENCE = ["#1d4a8c", "#4a5f86", "#737378", "#a1976f", "#cfb751", "#eccb2f"]; // dark to light, blue to yellow
 const DIVERGING = ["#b35806", "#f1a340", "#d8d3cb", "#7fb0d8", "#1b6ca8"]; // below zero, zero, above
 export const UNKNOWN = "#9aa0a6";
 

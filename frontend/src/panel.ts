@@ -1,9 +1,10 @@
 // What is told of the chosen bag.
 
-import { type Atlas, adjacency, compact, shown } from "./atlas";
+import { type Atlas, adjacency, compact, shown, unit } from "./atlas";
 import { element } from "./dom";
 
 const MOST_NEIGHBOURS = 12;
+const MOST_MEMBERS = 20;
 
 export class Panel {
   private readonly lists: ReturnType<typeof adjacency>;
@@ -18,13 +19,13 @@ export class Panel {
 
   show(point: number | null): void {
     if (point === null) {
-      const how = "Choose a bag: click a point, search for its name, or take a row of the table.";
+      const how = `Choose a ${unit(this.atlas)}: click a point, search for a bag by name, or take a row of the table.`;
       this.holder.replaceChildren(element("p", { class: "quiet" }, how));
       return;
     }
     const parts: HTMLElement[] = [element("h3", {}, this.atlas.ids[point])];
     if (this.atlas.beliefs[point]) parts.push(element("p", { class: "belief" }, this.atlas.beliefs[point]));
-    parts.push(this.facts(point), ...this.instances(point), ...this.neighbours(point));
+    parts.push(this.facts(point), ...this.members(point), ...this.instances(point), ...this.neighbours(point));
     this.holder.replaceChildren(...parts);
   }
 
@@ -34,6 +35,14 @@ export class Panel {
       element("dd", {}, shown(column, point)),
     ]);
     return element("dl", { class: "facts" }, ...rows);
+  }
+
+  private members(point: number): HTMLElement[] {
+    const names = this.atlas.members[point] ?? [];
+    if (names.length === 0) return [];
+    const more = names.length > MOST_MEMBERS ? ` and ${(names.length - MOST_MEMBERS).toLocaleString("en")} more` : "";
+    const told = element("p", { class: "quiet" }, names.slice(0, MOST_MEMBERS).join(", ") + more);
+    return [element("h4", {}, `Bags (${names.length.toLocaleString("en")})`), told];
   }
 
   private instances(point: number): HTMLElement[] {

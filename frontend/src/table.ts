@@ -1,6 +1,6 @@
 // All bags as a table: sorted by any column, filtered by the search, a page at a time.
 
-import { type Atlas, type Column, shown } from "./atlas";
+import { type Atlas, type Column, shown, unit } from "./atlas";
 import { element, required } from "./dom";
 
 const ROWS = 25;
@@ -20,14 +20,14 @@ export class BagTable {
     private readonly choose: (point: number) => void,
   ) {
     this.order = atlas.ids.map((_, point) => point);
-    const head = element("tr", {}, ...["bag", ...atlas.columns.map(({ name }) => name)].map((name, i) => this.head(name, i - 1)));
-    const table = element("table", {}, element("caption", {}, "All bags"), element("thead", {}, head), this.body);
+    const head = element("tr", {}, ...[unit(atlas), ...atlas.columns.map(({ name }) => name)].map((name, i) => this.head(name, i - 1)));
+    const table = element("table", {}, element("caption", {}, `All ${unit(atlas)}s`), element("thead", {}, head), this.body);
     const turn = (text: string, by: number) => {
       const button = element("button", { type: "button" }, text);
       button.addEventListener("click", () => this.turn(by));
       return button;
     };
-    const scroller = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of bags" }, table);
+    const scroller = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Table of ${unit(atlas)}s` }, table);
     const pager = element("p", { class: "pager" }, turn("Previous", -1), this.place, turn("Next", 1));
     required("bag-table").replaceChildren(scroller, pager);
     this.arrange();
@@ -46,7 +46,8 @@ export class BagTable {
 
   private head(name: string, column: number): HTMLElement {
     const button = element("button", { type: "button", class: "sort" }, name);
-    const cell = element("th", { scope: "col" }, button);
+    const isNumber = column >= 0 && !this.atlas.columns[column].levels;
+    const cell = element("th", { scope: "col", ...(isNumber ? { class: "number" } : {}) }, button);
     button.addEventListener("click", () => {
       this.sorted = { column, up: this.sorted.column === column ? !this.sorted.up : true };
       for (const other of this.heads) other.removeAttribute("aria-sort");
@@ -67,7 +68,9 @@ export class BagTable {
   private arrange(): void {
     const { ids } = this.atlas;
     const all = ids.map((_, point) => point);
-    this.order = this.words ? all.filter((point) => ids[point].toLowerCase().includes(this.words)) : all;
+    const named = (point: number) => [ids[point], ...(this.atlas.members[point] ?? [])];
+    const fits = (point: number) => named(point).some((name) => name.toLowerCase().includes(this.words));
+    this.order = this.words ? all.filter(fits) : all;
     const { column, up } = this.sorted;
     if (column >= 0 || !up) this.order.sort((a, b) => (up ? 1 : -1) * this.compare(column, a, b, up));
     this.draw();

@@ -105,13 +105,44 @@ def test_wrong_usage_is_answered_with_the_nearest(run, arguments, hint):
     assert hint in err
 
 
-@pytest.mark.parametrize("arguments", [[], ["datasets"], ["demo"], ["datasets", "get"], ["datasets", "list"]])
-def test_help_has_words_and_verbs_have_examples(run, arguments):
-    code, out, _ = run(*arguments, "--help")
+VERBS = ["demo", "audit", "compare", "fit", "predict", "graph", "report", "reproduce"]
+BELOW = ["list", "info", "get", "check"]
+
+
+@pytest.mark.parametrize("verb", [*VERBS, *(f"datasets {name}" for name in BELOW)])
+def test_help_has_words_examples_a_line_each_and_json(run, verb):
+    code, out, _ = run(*verb.split(), "--help")
     assert code == 0
-    assert "Usage" in out
-    if arguments and arguments != ["datasets"]:
-        assert "Example" in out
+    _, _, examples = out.partition("Examples:")
+    lines = [line.strip() for line in examples.splitlines() if line.strip()]
+    assert len([line for line in lines if line.startswith(f"baggraph {verb}")]) >= 2
+    assert "  |  " not in examples
+    assert "--json" in out
+
+
+def test_help_of_all_says_where_to_start_and_what_codes_mean(run):
+    code, out, _ = run("--help")
+    assert code == 0
+    assert [line.split()[1] for line in out.splitlines() if re.match(r"│ (\w+) +[A-Z]", line)] == [*VERBS, "datasets"]
+    assert "Start with: baggraph demo" in out
+    assert "5 interrupted" in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [("baggraph.evaluation.audit.audit", ["audit", "digits-bags"]), ("baggraph.datasets.card", ["datasets", "list"])],
+)
+def test_a_stop_leaves_with_5_wherever_it_falls(run, monkeypatch, name, arguments):
+    monkeypatch.setattr(name, lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+    code, out, err = run(*arguments)
+    assert (code, out) == (5, "")
+    assert err.endswith("error interrupted\n")
+
+
+def test_the_shell_completes_verbs(monkeypatch):
+    for name, value in {"_BAGGRAPH_COMPLETE": "complete_bash", "COMP_WORDS": "baggraph re", "COMP_CWORD": "1"}.items():
+        monkeypatch.setenv(name, value)
+    assert python("from baggraph.cli import main; main([])").stdout.split() == ["report", "reproduce"]
 
 
 def test_demo_audits_compares_and_writes_a_page(run, monkeypatch, tmp_path):
@@ -123,9 +154,10 @@ def test_demo_audits_compares_and_writes_a_page(run, monkeypatch, tmp_path):
     rows = dict(re.findall(r"^(\S.*?) +(\d+\.\d) +[-\d.]+ to", out, re.M))
     assert float(rows["majority"]) == 50.0
     assert float(rows["summary SVM"]) > 60
-    assert set(rows) >= {"bag size", "MI-Kernel", "network", "network, 20 draws", "bag graph", "auto"}
+    assert set(rows) >= {"bag size", "MI-Kernel", "network", "auto", "no graph", "learned graph"}
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "54 others" in page
+    assert "Does the graph help?" in page
     assert page.count("data:image/png;base64") > 100
 
 
@@ -134,7 +166,7 @@ def test_demo_guesses_the_hidden_labels(run):
     code, out, _ = run("demo")
     assert code == 0
     rows = {name: float(mean) for name, mean in re.findall(r"^(\S.*?) +(\d+\.\d) +[-\d.]+ to", out, re.M)}
-    assert rows["bag graph"] > rows["summary SVM"] + 10
+    assert rows["learned graph"] > rows["summary SVM"] + 10
     assert float(re.search(r"guesses ([\d.]+) %", out).group(1)) > 85
 
 

@@ -128,6 +128,17 @@ def test_mistakes_are_answered(run, tmp_path, arguments, code, hint):
     assert hint in err
 
 
+def test_a_dry_run_times_a_fold_of_every_method_and_writes_nothing(run, tmp_path):
+    code, out, err = run("digits-bags", *QUICK, "--dry-run", "-o", str(tmp_path / "run"))
+    assert code == 0
+    assert [line.split("  ")[0].strip() for line in out.splitlines()[1:6]] == ["majority", "bag size", "largest norm", "summary SVM", "MI-Kernel"]  # fmt: skip
+    assert "s for 1 x 3 folds, at most" in err
+    facts = json.loads(run("digits-bags", *QUICK, "--dry-run", "--json", "-q", "-o", str(tmp_path / "run"))[1])
+    assert facts["repeats"] == 1
+    assert facts["seconds"].keys() >= {"majority", "MI-Kernel"}
+    assert not (tmp_path / "run").exists()
+
+
 def test_mistakes_cost_no_work(run, tmp_path):
     for wrong in (["--against", "nobody"], ["--metric", "acuracy"], ["--methods", "majority, mi-SVN"]):
         assert run("digits-bags", *wrong, "-o", str(tmp_path / "run"))[0] == 2

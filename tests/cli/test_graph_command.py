@@ -69,7 +69,7 @@ def test_known_edges_count(run, embeddings, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "text"),
     [
-        (["nothing.npy"], 2, "expected the name of a data set, got 'nothing.npy'"),
+        (["nothing.npy"], 2, "expected a file, a folder or the name of a data set, got 'nothing.npy'"),
         (["digits-bags", "-o", "edges.txt"], 2, "must end in .parquet or .csv"),
         (["digits-bags", "--certify", "exakt"], 2, "did you mean 'exact'?"),
         (["digits-bags", "-k", "0"], 2, "n_neighbors a whole number from 1"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -44,6 +45,9 @@ def test_second_time_computes_nothing(run):
     code, out, err = run(SMALL, "--only", "majority")
     assert (code, err) == (0, "")
     assert "majority" in out
+    facts = json.loads(run(SMALL, "--only", "majority", "--json")[1])["small"]
+    assert {cell["method"] for cell in facts["cells"] if cell["ours"] is not None} == {"majority"}
+    assert facts["verdict"].startswith("small (")
 
 
 def test_smoke_says_what_it_is_worth(run):

@@ -248,7 +248,7 @@ MALFORMED = {
     "a file of an unknown kind": (
         from_text("bags.doc", "x"),
         "read: expected a file of a known kind, got bags.doc; convert it to one of .csv, .tsv, .csv.gz, .tsv.gz, "
-        ".parquet, .npz, .mat, .data, .svm, .svmlight, .libsvm, or pass a folder of .h5 or .npy files",
+        ".parquet, .npz, .mat, .data, .svm, .svmlight, .libsvm, or pass a folder of .h5, .npy or .pt files",
     ),
     "a MATLAB file of something else": (
         mat(foo=np.eye(2)),
@@ -278,8 +278,8 @@ MALFORMED = {
         "features: expected 4 features in every file, got 8 in s3.npy; extract all bags with one encoder",
     ),
     "labels for other files": (
-        folder_of({"s1": np.zeros((2, 4))}, pd.DataFrame({"bag": ["s1.svs"], "target": [1]})),
-        "features: expected ids in the table of labels that are names of files, got 's1.svs' there and 's1' in the "
+        folder_of({"s1": np.zeros((2, 4))}, pd.DataFrame({"bag": ["case-1"], "target": [1]})),
+        "features: expected ids in the table of labels that are names of files, got 'case-1' there and 's1' in the "
         "folder; make them equal, without suffix",
     ),
 }

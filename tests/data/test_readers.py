@@ -502,6 +502,47 @@ def test_folder_errors(tmp_path):
             read_features(tmp_path, labels=labels)
 
 
+def test_ids_of_labels_may_keep_the_suffix_of_the_image_and_bring_facts(tmp_path):
+    for name in ("s1", "s2", "s3.svs"):
+        np.save(tmp_path / f"{name}.npy", np.ones((2, 3)))
+    rows = {"slide": ["s1.svs", "s3.svs", "s2"], "grade": ["low", "high", "low"], "patient": ["p", "q", "p"]}
+    bags = bg.read(tmp_path, labels=pd.DataFrame(rows), bag="slide", target="grade", bag_info=["patient"])
+    assert bags.ids.tolist() == ["s1", "s2", "s3.svs"]
+    assert bags.y.tolist() == ["low", "low", "high"]
+    assert bags.bag_info["patient"].tolist() == ["p", "p", "q"]
+
+
+def test_features_may_be_called_feats(tmp_path):
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["feats"] = np.ones((2, 3), dtype=np.float32)
+        file["coords"] = np.zeros((2, 2))
+    assert bg.read(tmp_path).instances.shape == (2, 3)
+    with pytest.raises(InvalidBagsError, match=r"expected a data set 'values' in a.h5, got 'coords', 'feats'"):
+        bg.read(tmp_path, features="values")
+
+
+def test_tensors_are_read_and_nothing_else_in_their_files(tmp_path):
+    import torch
+
+    values = torch.arange(6.0).reshape(2, 3)
+    torch.save(values, tmp_path / "a.pt")
+    torch.save(values.to(torch.bfloat16), tmp_path / "b.pt")
+    assert bg.read(tmp_path).instances.tolist() == [*values.tolist(), *values.tolist()]
+    torch.save({"features": values}, tmp_path / "a.pt")
+    with pytest.raises(DataFileError, match=r"expected arrays in a.pt, got a dict, not a tensor"):
+        bg.read(tmp_path)
+    torch.save(Path("calls code when it is loaded"), tmp_path / "a.pt")
+    with pytest.raises(DataFileError, match=r"expected arrays in a.pt, got Weights only load failed"):
+        bg.read(tmp_path)
+
+
+def test_the_folder_of_a_pipeline_points_to_those_in_it(tmp_path):
+    (tmp_path / "pt_files").mkdir()
+    np.save(tmp_path / "pt_files" / "a.npy", np.ones((2, 3)))
+    with pytest.raises(InvalidBagsError, match=r"got none; pass the folder in it: 'pt_files'"):
+        bg.read(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("write_file", "text"),
     [

@@ -8,13 +8,18 @@ import typer
 
 from baggraph import __version__
 from baggraph.cli import audit, compare, datasets, demo, fit, graph, predict, report, reproduce
+from baggraph.cli._codes import BAD_DATA, INTERRUPTED, WRONG_USAGE
 from baggraph.cli._console import complain
 from baggraph.cli._settings import remembered
+from baggraph.cli._verbs import add_verb
 from baggraph.errors import BagError, ParameterError
 
 EPILOG = (
-    "A file baggraph.toml in the current folder may hold options, in a table a verb.  "
-    "Exit codes: 0 fine, 2 wrong usage, 3 data that cannot be read, fetched or trusted, 4 not converged, 5 interrupted."
+    "Start with: baggraph demo. With data of yours: baggraph audit TABLE, then compare, fit and predict; every verb "
+    "shows examples with --help.\n\n"
+    "A file baggraph.toml in the current folder may hold options, in a table a verb.\n\n"
+    "Exit codes: 0 fine, 2 wrong usage, 3 data that cannot be read, fetched or trusted, 4 not converged, "
+    "5 interrupted: what resumes goes on with the same command."
 )
 
 app = typer.Typer(
@@ -25,15 +30,15 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+add_verb(app, demo.demo, demo.EPILOG)
+add_verb(app, audit.audit, audit.EPILOG)
+add_verb(app, compare.compare, compare.EPILOG)
+add_verb(app, fit.fit, fit.EPILOG)
+add_verb(app, predict.predict, predict.EPILOG)
+add_verb(app, graph.graph, graph.EPILOG)
+add_verb(app, report.report, report.EPILOG)
+add_verb(app, reproduce.reproduce, reproduce.EPILOG)
 app.add_typer(datasets.app, name="datasets")
-app.command("audit", epilog=audit.EPILOG)(audit.audit)
-app.command("compare", epilog=compare.EPILOG)(compare.compare)
-app.command("demo", epilog=demo.EPILOG)(demo.demo)
-app.command("fit", epilog=fit.EPILOG)(fit.fit)
-app.command("graph", epilog=graph.EPILOG)(graph.graph)
-app.command("predict", epilog=predict.EPILOG)(predict.predict)
-app.command("report", epilog=report.EPILOG)(report.report)
-app.command("reproduce", epilog=reproduce.EPILOG)(reproduce.reproduce)
 
 
 def _print_version(asked: bool) -> None:
@@ -65,5 +70,8 @@ def run(arguments: list[str]) -> int:
         return leave.code if isinstance(leave.code, int) else 0
     except BagError as error:
         complain(str(error))
-        return 2 if isinstance(error, ParameterError) else 3
+        return WRONG_USAGE if isinstance(error, ParameterError) else BAD_DATA
+    except KeyboardInterrupt:  # before or after the verb itself
+        complain("interrupted")
+        return INTERRUPTED
     return 0

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from baggraph.cli._console import warn
+from baggraph.cli._groups import count_groups
 from baggraph.cli._models import Choice, Chosen, choose
 from baggraph.cli._reading import Input
+from baggraph.cli._runs import PAGE, write_run
 from baggraph.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -63,11 +66,15 @@ class Job:
         return self.chosen.name
 
     @property
+    def _kind_of_folds(self) -> str:
+        return "random folds" if self.found.groups is None else f"folds that keep every {self.found.groups} whole"
+
+    @property
     def plan(self) -> list[tuple[str, str]]:
         """What will be done, as (name, what)."""
         bags, labelled = self.bags, int(self.bags.labelled.sum())
         counts = f"{len(bags):,}, {labelled:,} labelled; {bags.n_instances:,} instances, {bags.n_features:,} features"
-        check = f"{self.folds} folds" if self.folds else "none"
+        check = f"{self.folds} {self._kind_of_folds}" if self.folds else "none"
         plan = [*self.found.told, ("bags", counts), ("labels", f"{self.task}: {_labels(bags, self.task)}")]
         plan += [("model", self._model_in_words()), ("graph", self.chosen.graph)]
         if self.name == "bag-graph":
@@ -102,18 +109,24 @@ class Job:
 
         labels = self.bags.y[self.bags.labelled]
         smallest = len(labels) if self.task != "classes" else min(np.unique(labels, return_counts=True)[1])
-        folds = min(self.folds, int(smallest))
+        groups = self.found.groups
+        most = int(smallest) if groups is None else count_groups(self.bags, groups)
+        folds = min(self.folds, most)
+        if 2 <= folds < self.folds:
+            warn(f"{folds} folds in place of {self.folds}, as there are no more groups, or bags of a class, than that")
         if folds < 2 or (len(np.unique(labels)) > max(MOST_CLASSES, 1) and self.task == "classes"):
             self.scored = "Not cross-validated" + (": a class has too few bags." if self.folds else ", as asked.")
             return
         constant = MajorityClassifier() if self.task == "classes" else MeanRegressor()
         tell = lambda phase, done, total: progress(f"scores: {phase}", done, total)  # noqa: E731
         methods = {self.name: self.model.set_params(verbose=tell), "constant": constant}
-        table = cross_validate(methods, self.bags, folds=folds, repeats=1, random_state=self.model.random_state)
+        seed = self.model.random_state
+        splits = self.found.folds(folds, 1, seed)
+        table = cross_validate(methods, self.bags, folds=folds, repeats=1, splits=splits, random_state=seed)
         self.table = table
         self.scored = (
-            f"Mean and standard deviation over {folds} random folds, beside a constant prediction. Instances of the "
-            "tested bags took part in training, their labels did not; nothing was chosen on them."
+            f"Mean and standard deviation over {folds} {self._kind_of_folds}, beside a constant prediction. "
+            "Instances of the tested bags took part in training, their labels did not; nothing was chosen on them."
         )
         for metric in SHOWN["classes" if self.task == "classes" else "numbers"]:
             found = table.summary(metric).droplevel("dataset")
@@ -140,14 +153,11 @@ class Job:
             frame.insert(0, "label", self.bags.y)
         frame.to_parquet(output / "posterior.parquet")
 
-    def page(self, path: Path, *, command: str) -> Path:
+    def page(self, path: Path, folder: Path) -> Path:
         """The page of the fit: audit, scores, graph, what is believed of every bag, and why."""
-        from baggraph.evaluation.audit import audit
-        from baggraph.report.content import Content
-        from baggraph.report.html import write_page
-
-        content = Content.of(self.bags, model=self.model, audit=audit(self.bags), commands=[command])
-        return write_page(content, self.table, path)
+        if self.table is not None:
+            self.table.append(folder / PAGE)
+        return write_run(folder / PAGE, self.table, self.bags, path, quiet=True, model=self.model)
 
 
 def prepare(found: Input, source: str, choice: Choice, settings: dict[str, Any], folds: int) -> Job:

@@ -61,7 +61,23 @@ def choose(found: Input, choice: Choice, settings: dict[str, Any]) -> Chosen:
     else:
         model = BagGraphRegressor(graph=graph, loss="bce" if task == "shares" else "squared", **settings)
     model._check_parameters()
+    _check_names(settings, found.bags.n_features)
     return Chosen(model, task, name, why, text, notes)
+
+
+def _check_names(settings: dict[str, Any], n_features: int) -> None:
+    """Wrong words show before any fold is trained, and not as failures of folds."""
+    from baggraph.inference._device import chosen_device
+    from baggraph.nn.encoders import encoder
+
+    pooling = {} if settings["pooling"] is None else {"pooling": settings["pooling"]}
+    options = {"n_outputs": 1} if settings["encoder"] == "mi-net" else {}
+    try:
+        encoder(settings["encoder"], n_features, **pooling, **options)
+    except TypeError as error:
+        expected, got = f"options that {settings['encoder']} has", f"--pooling {settings['pooling']}"
+        raise ParameterError("fit", expected=expected, got=got, remedy="leave it out") from error
+    chosen_device(settings["device"])
 
 
 def committee(task: str, graph: Any, roles: dict[str, Any], random_state: int) -> Any:

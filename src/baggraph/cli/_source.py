@@ -33,7 +33,10 @@ def _nearest(path: Path, names: list[str]) -> str:
     """The file or data set that may be meant."""
     from baggraph.data.readers import OTHERS, TABLES
 
-    stems = {entry.stem: entry.name for entry in path.parent.iterdir()} if path.parent.is_dir() else {}
+    entries = (
+        sorted(path.parent.iterdir(), key=lambda entry: entry.suffix == path.suffix) if path.parent.is_dir() else []
+    )
+    stems = {entry.stem: entry.name for entry in entries}  # of the same ending, where there are several
     found = closest(path.stem, stems) if stems else ""  # stems alone: endings make strangers alike
     near = next((name for stem, name in stems.items() if found == f"did you mean {stem!r}?"), None)
     if near is not None:

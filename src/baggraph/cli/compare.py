@@ -10,9 +10,12 @@ import typer
 from rich.markup import escape
 
 from baggraph.cli._codes import NOT_CONVERGED, accounted
-from baggraph.cli._console import err, out, warn, work_progress
+from baggraph.cli._console import err, out, print_json, warn, work_progress
+from baggraph.cli._console import table as show_table
+from baggraph.cli._cost import cost_of_folds
 from baggraph.cli._models import committee, unfit_for_committee
-from baggraph.cli._reading import read_aloud
+from baggraph.cli._reading import Input, read_aloud
+from baggraph.cli._runs import write_run
 from baggraph.cli._source import bags_of
 from baggraph.errors import ParameterError, closest
 
@@ -50,10 +53,15 @@ def compare(
     target: Annotated[str | None, typer.Option(help="Column of the label.")] = None,
     coords: Annotated[str | None, typer.Option(help="Columns of the position, between commas.")] = None,
     labels: Annotated[Path | None, typer.Option(help="Table of labels, for a folder of features.")] = None,
+    groups: Annotated[
+        str | None, typer.Option(help="Column of what folds keep together: patient, scaffold, site.")
+    ] = None,
+    report: Annotated[Path | None, typer.Option(help="Page to write: audit, scores, the bags.")] = None,
     as_published: Annotated[
         bool, typer.Option("--as-published", help="A data set as the code published with the paper reads it.")
     ] = False,
     random_state: Annotated[int, typer.Option("--random-state", help="Seed of the folds.")] = 0,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the methods and their cost, and stop.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
 ) -> None:
@@ -61,16 +69,20 @@ def compare(
 
     Every method sees the same folds, and no label of a tested bag.
     """
+    from baggraph.evaluation._division import divide
     from baggraph.evaluation.compare import compare as decide
     from baggraph.evaluation.resuming import cross_validate_into
 
     started = time.perf_counter()
     if as_published:
-        bags = bags_of(source, as_published=True)
+        found_in = Input(bags_of(source, as_published=True))
     else:
-        bags = read_aloud(source, bag=bag, target=target, coords=coords, labels=labels, quiet=quiet)
+        found_in = read_aloud(source, bag=bag, target=target, coords=coords, labels=labels, groups=groups, quiet=quiet)
+    bags, splits = found_in.bags, found_in.folds(folds, repeats, random_state)
     chosen = _chosen(methods, graph_of, bags)
     metric = _checked(metric, against, chosen, bags)
+    if dry_run:
+        return _plan(chosen, bags, divide(bags, splits, folds, repeats, random_state), random_state, as_json)
     with accounted(f"{output} keeps what was done, and the same command goes on"):
         with work_progress(quiet=quiet) as progress:
             table = cross_validate_into(
@@ -79,10 +91,13 @@ def compare(
                 bags,
                 folds=folds,
                 repeats=repeats,
+                splits=splits,
                 random_state=random_state,
                 progress=lambda done, total, _: progress("compare", done, total),
             )
         found = decide(table, metric, against=against)
+        if report is not None:
+            write_run(output, table, bags, report, quiet=quiet)
     typer.echo(found.to_json() if as_json else str(found))
     if graph_of is not None and not as_json:
         from baggraph.evaluation.graph_help import GraphHelp
@@ -95,6 +110,18 @@ def compare(
         )
     if len(table.failed):
         raise typer.Exit(NOT_CONVERGED)
+    return None
+
+
+def _plan(chosen: dict[str, Any], bags: Bags, division: Any, random_state: int, as_json: bool) -> None:
+    """What would be computed, and about how long it takes; nothing is written."""
+    seconds = cost_of_folds(chosen, bags, division, random_state)
+    if as_json:
+        return print_json({"repeats": len(division), "seconds": {name: round(s, 1) for name, s in seconds.items()}})
+    show_table("", ["method", "seconds"], [[name, f"{taken:.1f}"] for name, taken in seconds.items()])
+    return err.print(
+        f"about {sum(seconds.values()):.0f} s for {len(division)} x {int(division.max()) + 1} folds, at most"
+    )
 
 
 def _chosen(methods: str | None, graph_of: str | None, bags: Bags) -> dict[str, Any]:

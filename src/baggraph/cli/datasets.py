@@ -9,14 +9,14 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from baggraph.cli._console import download_progress, err, out, print_json, table
+from baggraph.cli._console import download_progress, err, out, print_json, table, work_progress
+from baggraph.cli._verbs import add_verb
 
 app = typer.Typer(help="List data sets, show their cards, fetch them.", no_args_is_help=True)
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Name = Annotated[str, typer.Argument(help="Name of a data set, as `baggraph datasets list` prints it.")]
 
 
-@app.command("list", epilog="Example:  baggraph datasets list --json | jq '.[].name'")
 def list_(as_json: AsJson = False) -> None:
     """List all data sets, and whether their files are at hand."""
     from baggraph import datasets
@@ -32,7 +32,6 @@ def list_(as_json: AsJson = False) -> None:
     return None
 
 
-@app.command(epilog="Example:  baggraph datasets info elephant")
 def info(name: Name, as_json: AsJson = False) -> None:
     """Show the card of a data set: counts, licence, citation, files, and what to know."""
     from baggraph import datasets
@@ -55,10 +54,6 @@ def info(name: Name, as_json: AsJson = False) -> None:
     return None
 
 
-@app.command(
-    epilog="Examples:  baggraph datasets get musk1  |  baggraph datasets get musk2 --from-file ~/Downloads/musk2.mat  "
-    "|  baggraph datasets get fox -o fox.parquet"
-)
 def get(
     name: Name,
     from_file: Annotated[
@@ -67,6 +62,7 @@ def get(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Also write the bags: .parquet or .npz.")
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Fetch the files of a data set into the data folder, check them, and show the bags."""
     from baggraph import datasets
@@ -78,33 +74,55 @@ def get(
         err.print(f"placed {escape(str(datasets.supply_by_hand(name, from_file)))}")
     with download_progress(name) as progress:
         bags = datasets.load(name, progress=progress)
-    out.print(str(bags), markup=False)
+    if as_json:
+        counts = {"bags": len(bags), "instances": bags.n_instances, "features": bags.n_features}
+        print_json({"name": name, **counts, "output": None if output is None else str(output)})
+    else:
+        out.print(str(bags), markup=False)
     if output is not None:
         err.print(f"wrote {escape(str(write(bags, output)))}")
 
 
-@app.command(epilog="Examples:  baggraph datasets check  |  baggraph datasets check fox tiger elephant")
 def check(
     names: Annotated[
         list[str] | None, typer.Argument(help="Data sets to check. Default: all whose files are here.")
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Load data sets, verify checksums and counts, and lay the counts beside those that the paper prints."""
     from baggraph import datasets
 
     chosen = names or [n for n in datasets.names() if datasets.state(datasets.card(n)) in ("here", "embedded")]
-    rows = []
-    for name in chosen:
-        found = datasets.count(datasets.load(name))
-        numbers = ["" if number is None else f"{number:,}" for number in vars(found).values()]
-        rows.append([name, datasets.against_print(datasets.card(name), found), *numbers])
+    rows, facts = [], []
+    with work_progress() as progress:
+        for done, name in enumerate(chosen):
+            progress("check", done, len(chosen))
+            found = datasets.count(datasets.load(name))
+            numbers = ["" if number is None else f"{number:,}" for number in vars(found).values()]
+            printed = datasets.against_print(datasets.card(name), found)
+            rows.append([name, printed, *numbers])
+            facts.append({"name": name, "against the paper": printed, **vars(found)})
+    if as_json:
+        return print_json(facts)
     columns = ["name", "against the paper", "bags", "instances", "features", "smallest", "largest", "positive"]
     table("", columns, rows, right=2)
     absent = len(datasets.names()) - len(chosen)
     if names is None and absent:
         err.print(f"{absent} sets were not checked, as their files are not here: baggraph datasets list")
+    return None
 
 
 def _sizes(card: Any) -> list[str]:
     counts = (card.counts.bags, card.counts.instances)
     return ["" if number is None else f"{number:,}" for number in counts]
+
+
+add_verb(app, list_, "Examples:  baggraph datasets list  |  baggraph datasets list --json | jq '.[].name'", "list")
+add_verb(app, info, "Examples:  baggraph datasets info elephant  |  baggraph datasets info rental --json")
+add_verb(
+    app,
+    get,
+    "Examples:  baggraph datasets get musk1  |  baggraph datasets get musk2 --from-file ~/Downloads/musk2.mat  |  "
+    "baggraph datasets get fox -o fox.parquet",
+)
+add_verb(app, check, "Examples:  baggraph datasets check  |  baggraph datasets check fox tiger elephant --json")

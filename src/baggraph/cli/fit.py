@@ -35,13 +35,16 @@ def fit(
         str,
         typer.Argument(
             metavar="TABLE|FOLDER|NAME",
-            help="A long table (a row an instance), a folder of feature files (.h5, .npy; one a bag), or a data set.",
+            help="A long table (a row an instance), a folder of features (.h5, .npy, .pt; one a bag), or a data set.",
         ),
     ],
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder of the model, which must not exist yet.")],
     bag: Annotated[str | None, typer.Option(help="Column that names the bag of a row. Guessed.")] = None,
     target: Annotated[str | None, typer.Option(help="Column of the label, or several: a,b. Guessed.")] = None,
     labels: Annotated[Path | None, typer.Option(help="Table of labels of a folder, a row a bag.")] = None,
+    groups: Annotated[
+        str | None, typer.Option(help="Column of what folds keep together: patient, scaffold, site. No feature.")
+    ] = None,
     leave_out: Annotated[
         list[str] | None, typer.Option("--leave-out", help="A column that is no feature; may be given again.")
     ] = None,
@@ -107,7 +110,9 @@ def fit(
     with accounted("nothing was written; the same command starts anew"):
         if not dry_run:
             _refuse_existing(output, force)
-        found = read_input(source, bag=bag, target=target, coords=coords, labels=labels, leave_out=leave_out or ())
+        found = read_input(
+            source, bag=bag, target=target, coords=coords, labels=labels, leave_out=leave_out or (), groups=groups
+        )
         settings: dict[str, Any] = {
             "encoder": encoder, "pooling": pooling, "n_neighbors": n_neighbors, "epochs": epochs, "lr": lr,
             "weight_decay": weight_decay, "n_draws": n_draws, "n_members": n_members, "calibration": calibration,
@@ -125,7 +130,7 @@ def fit(
         command = "baggraph " + shlex.join(sys.argv[1:])
         job.write(output, overwrite=force, command=command)
         if report is not None:
-            job.page(report, command=command)
+            job.page(report, output)
     facts: dict[str, Any] = {"model": str(output), "seconds": round(time.perf_counter() - started, 1)}
     facts |= {} if report is None else {"report": str(report)}
     return _end(job, facts, as_json, "wrote {model} in {seconds} s; its card is {model}/card.md", quiet=quiet)

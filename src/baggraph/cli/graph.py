@@ -10,9 +10,9 @@ import typer
 from rich.markup import escape
 
 from baggraph.cli._console import err, out
+from baggraph.cli._reading import read_aloud
 
 if TYPE_CHECKING:
-    from baggraph.data.bags import Bags
     from baggraph.data.graph import BagGraph
     from baggraph.graphs.learned import LearnedGraph
 
@@ -33,8 +33,10 @@ def graph(
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Edge table: .parquet or .csv.")] = None,
     n_neighbors: Annotated[int, typer.Option("-k", "--n-neighbors", help="Neighbours that a bag is to keep.")] = 10,
     candidate_ratio: Annotated[int, typer.Option("-r", "--candidate-ratio", help="Candidates a neighbour.")] = 3,
-    bag: Annotated[str | None, typer.Option(help="Column that names the bag of a row.")] = None,
-    target: Annotated[str | None, typer.Option(help="Column of the label: not a feature, and not looked at.")] = None,
+    bag: Annotated[str | None, typer.Option(help="Column that names the bag of a row. Guessed.")] = None,
+    target: Annotated[
+        str | None, typer.Option(help="Column of the label: not a feature, and not looked at. Guessed.")
+    ] = None,
     degree_match: Annotated[str, typer.Option(help="rule, or exact: adjust until the mean degree is -k.")] = "rule",
     local_scaling: Annotated[bool, typer.Option("--local-scaling", help="Even out dense and thin places.")] = False,
     observed: Annotated[Path | None, typer.Option(help="Edge table of a known graph.")] = None,
@@ -43,6 +45,7 @@ def graph(
     knn: Annotated[str, typer.Option(help="Search of neighbours: auto, exact, ivf or hnsw.")] = "auto",
     certify: Annotated[str, typer.Option(help="no, check, or exact: the graph of all pairs.")] = "check",
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Only results, warnings and errors.")] = False,
 ) -> None:
     """Learn a sparse graph between bags from embeddings; a table of bags is embedded by the means of its features.
 
@@ -55,7 +58,7 @@ def graph(
 
     if output is not None and output.suffix not in (".parquet", ".csv"):
         raise typer.BadParameter("the output must end in .parquet or .csv", param_hint="-o")
-    Z, ids = _embed(source, bag, target)
+    Z, ids = _embed(source, bag, target, quiet)
     known = (
         None
         if observed is None
@@ -72,8 +75,9 @@ def graph(
         certify=False if certify == "no" else certify,
         knn=knn,
     )
-    err.print(f"learning the graph of {len(Z):,} bags, {Z.shape[1]} dimensions")
-    learned = maker.fit(np.asarray(Z), ids=ids, progress=_say if err.is_terminal else None)
+    if not quiet:
+        err.print(f"learning the graph of {len(Z):,} bags, {Z.shape[1]} dimensions")
+    learned = maker.fit(np.asarray(Z), ids=ids, progress=_say if err.is_terminal and not quiet else None)
     facts = _facts(learned, n_neighbors)
     if as_json:
         typer.echo(json.dumps(facts, indent=2))
@@ -85,13 +89,11 @@ def graph(
         _write(learned.graph_, output)
 
 
-def _embed(source: str, bag: str | None, target: str | None) -> tuple[Any, Any]:
+def _embed(source: str, bag: str | None, target: str | None, quiet: bool) -> tuple[Any, Any]:
     """Embeddings and ids of what was named."""
     import numpy as np
 
-    from baggraph import datasets
     from baggraph.baselines.summary import summarise
-    from baggraph.data.readers import read
     from baggraph.errors import DataFileError
 
     path = Path(source)
@@ -101,12 +103,7 @@ def _embed(source: str, bag: str | None, target: str | None) -> tuple[Any, Any]:
         except (ValueError, EOFError) as error:
             remedy = "write it with numpy.save"
             raise DataFileError("graph", expected=f"an array in {path.name}", got=str(error), remedy=remedy) from error
-    bags: Bags
-    if path.exists():
-        options = {key: value for key, value in (("bag", bag), ("target", target)) if value is not None}
-        bags = read(path, **options)
-    else:
-        bags = datasets.load(source)
+    bags = read_aloud(source, bag=bag, target=target, labelled=False, quiet=quiet).bags
     means = summarise(bags)
     spread = means.std(axis=0)
     return (means - means.mean(axis=0)) / np.where(spread > 0, spread, 1.0), bags.ids

@@ -9,12 +9,15 @@ import typer
 from rich.markup import escape
 
 from baggraph.cli._console import err, out, print_json
+from baggraph.cli._runs import PAGE
 
 EPILOG = "Examples:  baggraph report run/  |  baggraph report run/ -o page.html --title 'Slides of ward 3'"
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder that compare, fit, demo or reproduce wrote.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="RUN", help="Folder that compare or reproduce wrote, or fit --report.")
+    ],
     output: Annotated[Path, typer.Option("-o", "--output", help="The page.")] = Path("report.html"),
     title: Annotated[str | None, typer.Option(help="Headline of the page.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print where the page is as JSON.")] = False,
@@ -27,12 +30,14 @@ def report(
     from baggraph.report.content import Content
     from baggraph.report.html import write_page
 
+    is_model = (folder / "model.json").is_file()
+    folder = folder / PAGE if is_model else folder
     content = Content.load(folder)
     table = ResultTable.read(folder) if any(folder.glob("*.parquet")) else None
     if content is None and table is None:
-        remedy = "make it with baggraph compare ... -o RUN"
+        remedy = f"make it with baggraph {'fit ... --report PAGE' if is_model else 'compare ... -o RUN'}"
         raise DataFileError("report", expected="a folder with page.json or scores", got=str(folder), remedy=remedy)
-    shown = content or Content(title=f"Report on {folder.resolve().name}")
+    shown = content or Content(title=f"Report on {', '.join(table.names('dataset')) if table else folder.name}")
     shown = dataclasses.replace(shown, title=title) if title else shown
     path = write_page(shown, table, output)
     if as_json:

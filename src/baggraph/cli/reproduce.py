@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
 
 from baggraph.cli._codes import accounted
-from baggraph.cli._console import err, out, table
+from baggraph.cli._console import err, out, print_json, table
 
 if TYPE_CHECKING:
     from baggraph.data.results import ResultTable
@@ -47,6 +48,7 @@ def reproduce(
         Path | None, typer.Option(help="A folder of results whose fitting rows are taken over.")
     ] = None,
     page: Annotated[Path | None, typer.Option(help="Write a page (.md) with tables and figures beside it.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the cells beside the printed ones as JSON.")] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
 ) -> None:
     """Run what the paper ran, and lay our numbers beside the printed ones.  Stop it when you like: it goes on later."""
@@ -72,8 +74,11 @@ def reproduce(
         )
     if tier == "smoke":
         err.print("Networks were trained for a few epochs only: these numbers say that everything runs, and no more.")
-    for recipe in chosen:
-        _show(recipe, tables[recipe.name])
+    if as_json:
+        print_json({recipe.name: _facts(recipe, tables[recipe.name]) for recipe in chosen})
+    else:
+        for recipe in chosen:
+            _show(recipe, tables[recipe.name])
     if page is not None:
         from baggraph.cli._page import write
 
@@ -92,6 +97,15 @@ def _show(recipe: Recipe, results: ResultTable) -> None:
     for claim in claims(recipe, results).to_dict("records"):
         out.print(escape(f"{claim['claim']} ({claim['dataset']}): {claim['verdict']}"))
     out.print(escape(one_line(recipe, found)) + "\n")
+
+
+def _facts(recipe: Recipe, results: ResultTable) -> dict[str, Any]:
+    from baggraph.experiments.verdict import cells, claims, one_line
+
+    found = cells(recipe, results)
+    frames = {"cells": found, "claims": claims(recipe, results)}
+    records = {name: json.loads(frame.to_json(orient="records")) for name, frame in frames.items()}
+    return {**records, "verdict": one_line(recipe, found)}
 
 
 def _cell(value: object) -> str:

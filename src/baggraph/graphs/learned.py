@@ -74,7 +74,7 @@ class LearnedGraph:
     dual_ : (n,) array
         Potentials; w_ij = (dual_i + dual_j - 2 theta z_ij)_+ / 2, of far outliers computed with twice the digits.
     theta_, gap_, relative_gap_, kkt_ : float
-        Theta; primal minus dual objective; the same over the objective; largest ``|dual_i * degree_i - 1|``.
+        Theta; primal minus dual objective; the same over the objective; largest distance of dual_i * degree_i from 1.
     degree_ : float
         Mean number of neighbours, reached for the ``n_neighbors`` asked.
     certified_fraction_ : float or None

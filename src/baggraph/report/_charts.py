@@ -8,6 +8,7 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
+Array = NDArray[np.float64]
 WIDTH = 640
 LEFT = 190  # room for names
 
@@ -41,7 +42,7 @@ def reliability(said: NDArray[np.float64], came: NDArray[np.float64], counts: ND
     """How often what was said with a probability came true, a point a bin."""
     size = 320
     across, up = _Scale(0, 1, 50, size - 15), _Scale(0, 1, size - 45, 12)
-    parts = [_axis(across, size - 45, "said"), _upright(up, 50, "came true")]
+    parts = [_axis(across, size - 45, "probability that was given"), _upright(up, 50, "share that came true")]
     parts.append(f'<line class="thin" x1="{across(0)}" y1="{up(0)}" x2="{across(1)}" y2="{up(1)}"/>')
     biggest = max(int(counts.max(initial=1)), 1)
     for x, y, n in zip(said, came, counts, strict=True):
@@ -63,6 +64,40 @@ def histogram(counts: NDArray[np.int64], edges: NDArray[np.float64], title: str,
         wide = max(across(b) - across(a) - 1, 0.5)
         parts.append(f'<rect class="mark" x="{across(a)}" y="{top}" width="{wide:.1f}" height="{bottom - top:.1f}"/>')
     return _svg(width, height, title, parts)
+
+
+MARKS = ("right", "wrong", "seen", "none")
+
+
+def ladder(low: Array, mid: Array, high: Array, marks: Sequence[str], unit: str, title: str) -> str:
+    """A point a bag with its whisker, from the least to the most; ``marks`` are classes of the style sheet."""
+    width, height = 720, 300
+    least, most = float(min(low.min(), mid.min())), float(max(high.max(), mid.max()))
+    pad = 0.04 * (most - least) or 0.5
+    across, up = _Scale(0, len(mid), 55, width - 10), _Scale(least - pad, most + pad, height - 30, 10)
+    parts = [_upright(up, 55, unit)]
+    parts.append(f'<line class="axis" x1="55" x2="{width - 10}" y1="{height - 30}" y2="{height - 30}"/>')
+    parts.append(f'<text x="{width / 2}" y="{height - 10}" text-anchor="middle">bags in this order</text>')
+    radius = min(3.5, max(1.3, 250 / len(mid)))
+    for place, (a, value, b, mark) in enumerate(zip(low, mid, high, marks, strict=True)):
+        x = across(place + 0.5)
+        parts.append(f'<line class="{mark} faint" x1="{x}" x2="{x}" y1="{up(a)}" y2="{up(b)}"/>')
+        parts.append(f'<circle class="{mark}" cx="{x}" cy="{up(value)}" r="{radius:.1f}"/>')
+    return _svg(width, height, title, parts)
+
+
+def places(spots: Array, colours: Sequence[str], title: str) -> str:
+    """Points where they are, north up."""
+    low, high = spots.min(axis=0), spots.max(axis=0)
+    scale = 300 / max(float((high - low).max()), 1e-12)
+    drawn = np.round((spots - low) * scale + 10, 1)
+    height = float((high - low)[1]) * scale + 20
+    radius = min(5.0, max(1.2, 40 / np.sqrt(len(spots) + 20)))
+    dots = [
+        f'<circle cx="{x:g}" cy="{height - y:.1f}" r="{radius:.1f}" fill="{c}"/>'
+        for (x, y), c in zip(drawn, colours, strict=True)
+    ]
+    return _svg(320, round(height, 1), title, dots)
 
 
 def still(places: NDArray[np.float64], edges: tuple[NDArray[np.int64], NDArray[np.int64]], colours: list[str]) -> str:

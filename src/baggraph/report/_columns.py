@@ -72,14 +72,22 @@ class Column:
         return {"name": self.name, "levels": self.levels, "values": values}
 
 
-def columns_of(bags: Bags, posterior: Posterior | None, graph: BagGraph | None, coverage: float) -> list[Column]:
-    """Label, belief, error, size, degree, and what the bags carry of their own."""
+def columns_of(
+    bags: Bags,
+    posterior: Posterior | None,
+    graph: BagGraph | None,
+    coverage: float,
+    seen: NDArray[np.bool_] | None = None,
+) -> list[Column]:
+    """Label, whether it was seen, belief, error, size, degree, and what the bags carry of their own."""
     found: list[Column | None] = []
     if bags.y is not None:
         found += _targets("label", bags.y)
+    if seen is not None and not seen.all():
+        found.append(Column.of("label in the fit", np.where(seen, "seen", "hidden")))
     if posterior is not None:
         found += _beliefs(posterior, coverage)
-        found += _errors(bags, posterior)
+        found += _errors(bags, posterior, "" if seen is not None else ", label seen")
     found.append(Column.counts("size", bags.sizes))
     if graph is not None:
         found.append(Column.counts("neighbours", graph.neighbor_counts))
@@ -113,7 +121,8 @@ def _beliefs(posterior: Posterior, coverage: float) -> list[Column | None]:
     return found
 
 
-def _errors(bags: Bags, posterior: Posterior) -> list[Column | None]:
+def _errors(bags: Bags, posterior: Posterior, after: str) -> list[Column | None]:
+    """Answers held against labels; ``after`` says that these were seen in the fit, which proves nothing."""
     if bags.y is None or (bags.y.ndim == 2 and bags.y.shape[1] > 1):
         return []
     absent = missing_mask(bags.y).reshape(len(bags), -1).any(axis=1)
@@ -121,9 +130,9 @@ def _errors(bags: Bags, posterior: Posterior) -> list[Column | None]:
         right = posterior.codes(bags.y) == posterior.mean.argmax(axis=1)
         words = np.where(right, "right", "wrong").astype(object)
         words[absent] = None
-        return [Column.of("answer", words)]
+        return [Column.of(f"answer{after}", words)]
     residual = np.asarray(bags.y, dtype=np.float64).reshape(-1) - posterior.mean[:, 0]
-    return [Column.counts("error", residual)]
+    return [Column.counts(f"error{after}", residual)]
 
 
 def _few_whole(known: NDArray[Any]) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import warnings
+from collections.abc import Callable
 from html import escape
 from typing import Any
 
@@ -15,6 +17,7 @@ from baggraph.evaluation.metrics import METRICS
 from baggraph.report import _charts as charts
 from baggraph.report._pieces import html_table
 
+MOST_DECIMALS = 5
 LEADING = ("accuracy", "rmse")
 
 
@@ -87,7 +90,23 @@ def _ordered(table: ResultTable, dataset: str, metric: str) -> pd.DataFrame:
 
 
 def _worded(value: float, metric: str) -> str:
-    return f"{100 * value:.1f} %" if metric.endswith("accuracy") else f"{value:.4g}"
+    return f"{100 * value:.1f} %" if metric.endswith("accuracy") else f"{value:.3g}"
+
+
+def graph_sentences(table: ResultTable) -> list[str]:
+    """What each graph is good for, where the table has the controls that answer it: a sentence a verdict, or none."""
+    from baggraph.evaluation.graph_help import GRAPHS, NO_GRAPH, SHUFFLED, GraphHelp
+
+    present = table.names("method")
+    if len(table.names("dataset")) != 1 or not {NO_GRAPH, SHUFFLED} <= set(present) or not set(GRAPHS) & set(present):
+        return []
+    found = _compared(table, leading_metric(table))
+    if found is None:
+        return []
+    answers: dict[str, list[str]] = {}
+    for name, verdict in GraphHelp(table, found).verdicts.items():
+        answers.setdefault(verdict, []).append(name)
+    return [f"The {' and the '.join(names)}: {verdict}." for verdict, names in answers.items()]
 
 
 def comparison(table: ResultTable) -> str:
@@ -102,6 +121,10 @@ def comparison(table: ResultTable) -> str:
         ]
         parts.append(html_table(["method", "mean rank", "median rank"], rows, "Ranks, 1 the best", right=1))
         parts.append(f"<p>Friedman's test: p = {found.friedman.p:.2g}.</p>")
+    if verdicts := graph_sentences(table):
+        parts.append("<h3>Does the graph help?</h3>")
+        told = "One model with no graph, its graph shuffled, and every graph, averaged over equally many draws."
+        parts.append(f"<p>{told}</p><ul>{''.join(f'<li>{escape(text)}</li>' for text in verdicts)}</ul>")
     return "\n".join(parts)
 
 
@@ -110,23 +133,29 @@ def _of_one_set(table: ResultTable, dataset: str, metric: str, found: Comparison
     if ordered.empty:
         return []
     bounds = _bounds(found, dataset)
-    chart = [(str(n), float(m), *bounds.get(str(n), (float(m), float(m)))) for n, m in ordered["mean"].items()]
+    scale, unit = (100.0, f"{metric}, %") if metric.endswith("accuracy") else (1.0, metric)
+    ends = [bounds.get(str(n), (float(m), float(m))) for n, m in ordered["mean"].items()]
+    chart = [
+        (str(n), scale * float(m), scale * low, scale * high)
+        for (n, m), (low, high) in zip(ordered["mean"].items(), ends, strict=True)
+    ]
     best = str(ordered.index[0])
     more = [name for name in table.filter(dataset=dataset).names("metric") if name != metric]
     means = {name: table.filter(dataset=dataset).summary(name).loc[dataset]["mean"] for name in more}
+    show = _alike([value for row in chart for value in row[1:]])
     rows = [
-        [str(name), _number(row["mean"]), _number(row["sd_splits"]), f"{row['n']:.0f}"]
-        + _behind(found, dataset, best, str(name))
-        + [_number(means[m].get(name)) for m in more]
-        for name, row in ordered.iterrows()
+        [str(name), show(row[1]), f"{show(row[2])} to {show(row[3])}" if str(name) in bounds else ""]
+        + [show(scale * spread), f"{n:.0f}", *_behind(found, dataset, best, str(name), show, scale)]
+        + [_alike(means[m])(means[m].get(name)) for m in more]
+        for (name, spread, n), row in zip(ordered[["sd_splits", "n"]].itertuples(), chart, strict=True)
     ]
-    head = ["method", metric, "sd over splits", "splits", "behind the best", "p (Holm)", *more]
-    picture = charts.intervals(chart, f"{metric} of methods on {dataset}", f"{metric}, with its 95 % interval")
+    head = ["method", unit, "95 % interval", "sd over splits", "splits", "behind the best", "p (Holm)", *more]
+    picture = charts.intervals(chart, f"{metric} of methods on {dataset}", f"{unit}, with its 95 % interval")
     why = "Intervals and t-tests are corrected for the training bags that folds share, p-values also for all pairs."
     why = "" if found is None else f'<p class="quiet">{why}</p>'
     return [
         f"<h3>{escape(dataset)}</h3>",
-        picture,
+        f'<figure tabindex="0" aria-label="{escape(unit)} of the methods">{picture}</figure>',
         html_table(head, rows, f"Means over splits, {dataset}", right=1),
         why,
     ]
@@ -139,12 +168,26 @@ def _bounds(found: Comparison | None, dataset: str) -> dict[str, tuple[float, fl
     return {str(row["method"]): (row["low"], row["high"]) for row in rows if row["dataset"] == dataset}
 
 
-def _behind(found: Comparison | None, dataset: str, best: str, name: str) -> list[str]:
+def _behind(found: Comparison | None, dataset: str, best: str, name: str, show: Any, scale: float) -> list[str]:
     row = None if found is None or name == best else _difference(found, dataset, best, name)
     if row is None:
         return ["", ""]
-    return [f"{_number(abs(row['difference']))}", f"{row['p_holm']:.2g}" if pd.notna(row["p_holm"]) else ""]
+    p = row["p_holm"]
+    return [show(scale * abs(row["difference"])), "" if pd.isna(p) else "< 0.001" if p < 0.001 else f"{p:.3f}"]
 
 
-def _number(value: Any) -> str:
-    return "" if value is None or pd.isna(value) else f"{value:.4g}"
+def _alike(values: Any) -> Callable[[Any], str]:
+    """Writes numbers of a column with equally many decimals.
+
+    >>> show = _alike([93.75, 50.0])
+    >>> show(93.75), show(None), _alike([0.5, 0.25])(0.5), _alike([1200.0])(1234.5)
+    ('93.8', '', '0.500', '1,234')
+    >>> _alike([0.0009, 0.2])(0.0009)
+    '0.00090'
+    """
+    sizes = [abs(v) for v in values if pd.notna(v) and v]
+    decimals = 3 if max(sizes, default=0.0) < 10 else 1 if max(sizes) < 1000 else 0
+    if decimals == 3:  # very small ones have more
+        decimals = min(max(3, 1 - math.floor(math.log10(min(sizes, default=1.0)))), MOST_DECIMALS)
+    # Adding zero makes a plain one of a negative one.
+    return lambda value: "" if value is None or pd.isna(value) else f"{round(value, decimals) + 0.0:,.{decimals}f}"

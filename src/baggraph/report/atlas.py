@@ -24,6 +24,7 @@ __all__ = ["Atlas"]
 
 MOST_BAGS = 20_000  # above it, a point stands for a group of bags
 MOST_EDGES = 60_000  # the heaviest are shown
+MOST_NAMED = 60_000  # above it, names alone would fill the page
 COVERAGE = 0.9
 
 
@@ -51,6 +52,8 @@ class Atlas:
         For the same points, what it is that contributions add up to.
     n_bags, n_edges
         Of the data; fewer may be shown.
+    members
+        Names of the bags of every group, so that they can be searched; none of too many.
 
     """
 
@@ -64,6 +67,7 @@ class Atlas:
     about: Mapping[int, str] = field(default_factory=dict)
     n_bags: int = 0
     n_edges: int = 0
+    members: Sequence[Sequence[str]] = ()
 
     @property
     def is_grouped(self) -> bool:
@@ -78,13 +82,15 @@ class Atlas:
         posterior: Posterior | None = None,
         graph: BagGraph | None = None,
         embedding: Any = None,
+        seen: NDArray[np.bool_] | None = None,
         explanations: Mapping[str, Any] | None = None,
         top: int = 5,
         random_state: int = 0,
     ) -> Atlas:
         """Bags with what a model believes of them; without a model, the graph that the bags carry.
 
-        ``explanations`` maps ids of some bags to what ``model.explain`` gave.
+        ``explanations`` maps ids of some bags to what ``model.explain`` gave; ``seen`` (B,) says whose label the
+        model saw, where it did not see all.
 
         >>> from baggraph import datasets
         >>> atlas = Atlas.of(datasets.load("digits-bags", n_bags=20))
@@ -98,13 +104,13 @@ class Atlas:
                 raise InvalidBagsError("atlas", expected=f"a {name} of the same bags", got=got, remedy=remedy)
         adjacency = None if graph is None else sp.csr_array(graph.adjacency)
         if len(bags) > MOST_BAGS:
-            return cls._of_groups(bags, posterior, adjacency, embedding, random_state)
+            return cls._of_groups(bags, posterior, adjacency, embedding, seen, random_state)
         places = {"graph": layout(graph or _no_edges(bags.ids), embedding=embedding, random_state=random_state)}
         if bags.coords is not None:
             places["map"] = np.asarray(bags.coords[:, :2], dtype=np.float64)
         return cls(
             ids=[str(name) for name in bags.ids],
-            columns=columns_of(bags, posterior, graph, COVERAGE),
+            columns=columns_of(bags, posterior, graph, COVERAGE, seen),
             places=places,
             graph=adjacency,
             beliefs=[] if posterior is None else sentences(posterior),
@@ -117,9 +123,9 @@ class Atlas:
 
     @classmethod
     def _of_groups(
-        cls, bags: Bags, posterior: Posterior | None, adjacency: Any, embedding: Any, random_state: int
+        cls, bags: Bags, posterior: Posterior | None, adjacency: Any, embedding: Any, seen: Any, random_state: int
     ) -> Atlas:
-        columns = columns_of(bags, posterior, None, COVERAGE)
+        columns = columns_of(bags, posterior, None, COVERAGE, seen)
         group, places, between = grouped(bags, adjacency, embedding, random_state)
         counts = np.bincount(group, minlength=group.max() + 1)
         drawn = (
@@ -130,12 +136,13 @@ class Atlas:
             flat = np.asarray(bags.coords[:, :2], dtype=np.float64)
             views["map"] = np.stack([np.bincount(group, flat[:, a]) / counts for a in (0, 1)], axis=1)
         return cls(
-            ids=[f"group {number + 1} ({count:,} bags)" for number, count in enumerate(counts)],
-            columns=[Column.counts("bags", counts), *(column.grouped(group) for column in columns)],
+            ids=[f"group {number + 1}" for number in range(len(counts))],
+            columns=[*(column.grouped(group) for column in columns), Column.counts("bags", counts)],
             places=views,
             graph=between,
             n_bags=len(bags),
             n_edges=0 if adjacency is None else adjacency.nnz // 2,
+            members=_members(bags, group) if len(bags) <= MOST_NAMED else [],
         )
 
     def to_json(self) -> str:
@@ -154,6 +161,7 @@ class Atlas:
             "about": {str(k): text for k, text in self.about.items()},
             "bags": self.n_bags,
             "edges": self.n_edges,
+            "members": [list(names) for names in self.members],
         }
         return json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
@@ -164,6 +172,12 @@ class Atlas:
         heaviest = np.sort(np.argsort(-upper.data, kind="stable")[:MOST_EDGES])
         weight = upper.data[heaviest]
         return upper.row[heaviest], upper.col[heaviest], weight / weight.max(initial=1e-300)
+
+
+def _members(bags: Bags, group: NDArray[np.int64]) -> list[list[str]]:
+    order = np.argsort(group, kind="stable")
+    ends = np.cumsum(np.bincount(group))[:-1]
+    return [[str(name) for name in part] for part in np.split(bags.ids[order], ends)]
 
 
 def _no_edges(ids: Any) -> BagGraph:
@@ -185,10 +199,10 @@ def sentences(posterior: Posterior) -> list[str]:
         )
         spread = "; nine draws in ten say {:.2f} to {:.2f}." if len(posterior.draws) > 1 else "."
         return [f"{name} with probability {p:.2f}" + spread.format(a, b) for name, p, a, b in values]
-    found = []
+    found, often = [], "nine times in ten" if posterior.has_noise else "in nine draws of ten"
     for mean, a, b in zip(posterior.mean, low, high, strict=True):
-        parts = [f"{m:.4g} ({x:.4g} to {z:.4g})" for m, x, z in zip(mean, a, b, strict=True)]
-        found.append(", ".join(parts) + (": nine times in ten." if posterior.has_noise else ": nine draws in ten."))
+        parts = [f"{m:.4g}, {often} from {x:.4g} to {z:.4g}" for m, x, z in zip(mean, a, b, strict=True)]
+        found.append("; ".join(parts) + ".")
     return found
 
 

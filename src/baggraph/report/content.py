@@ -18,6 +18,7 @@ from baggraph.data.readers._atomic import replacing
 from baggraph.errors import DataFileError
 from baggraph.evaluation._findings import Audit
 from baggraph.evaluation.metrics import reliability
+from baggraph.report._ladder import ladder_of
 from baggraph.report.atlas import Atlas
 
 __all__ = ["Content"]
@@ -45,6 +46,8 @@ class Content:
         Numbers of bags that were tested and how often what was said came true; empty where no label was held out.
     spread
         Histogram of what is believed of the bags: counts, edges, unit.
+    ladder
+        What is believed of every bag, or of some of very many, with its interval, in this order.
     commands
         What to type to get this page again.
 
@@ -58,6 +61,7 @@ class Content:
     model: Mapping[str, Any] = field(default_factory=dict)
     trust: Mapping[str, Any] = field(default_factory=dict)
     spread: Mapping[str, Any] = field(default_factory=dict)
+    ladder: Mapping[str, Any] = field(default_factory=dict)
     commands: Sequence[str] = ()
     version: str = __version__
 
@@ -86,7 +90,8 @@ class Content:
             shown,
             posterior=posterior,
             graph=None if model is None else model.graph_,
-            embedding=None if model is None else model.embedding_,
+            embedding=model.embedding_ if model is not None else None if bags.graph is not None else _means(bags),
+            seen=None if model is None or truth is None else bags.labelled,
             explanations=None if model is None else _explanations(model, bags, explained),
         )
         name = str(bags.metadata.get("name", "bags"))
@@ -99,6 +104,7 @@ class Content:
             model={} if model is None else _model_facts(model),
             trust={} if posterior is None or truth is None else _trust(posterior, bags, truth),
             spread={} if posterior is None else _spread(posterior),
+            ladder={} if posterior is None else ladder_of(posterior, bags, truth),
             commands=list(commands),
         )
 
@@ -124,6 +130,15 @@ class Content:
             raise DataFileError("report", expected="a page that baggraph wrote", got=got, remedy=remedy) from error
 
 
+def _means(bags: Bags) -> Any:
+    """What bags lie by where nothing joins them: the standardised means of their features."""
+    from baggraph.baselines.summary import summarise
+
+    means = summarise(bags)
+    spread = means.std(axis=0)
+    return (means - means.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+
+
 def _explanations(model: Any, bags: Bags, most: int) -> dict[str, Any]:
     """Of the bags whose posterior is widest; none of a model that has no explanations."""
     posterior = model.posterior_
@@ -140,7 +155,7 @@ def _findings(audit: Audit | None) -> list[dict[str, Any]] | None:
 
 def _question(posterior: Posterior | None, name: str) -> str:
     if posterior is None:
-        return f"What is there to know of {name}?"
+        return f"What predicts the labels of {name}?"
     if not posterior.is_classification:
         return f"Which value does each bag of {name} have?"
     return f"To which of the classes {', '.join(map(str, posterior.classes[:8]))} does each bag of {name} belong?"
@@ -158,7 +173,7 @@ def _data_facts(bags: Bags) -> dict[str, Any]:
 
 def _model_facts(model: Any) -> dict[str, Any]:
     facts: dict[str, Any] = {"class": type(model).__name__}
-    facts |= {name: _plain(value) for name, value in model.get_params(deep=False).items()}
+    facts |= {name: _plain(value) for name, value in model.get_params(deep=False).items() if name != "verbose"}
     if hasattr(model, "contributions"):
         told = model.contributions()
         facts |= {f"weight of {name}": round(float(weight), 3) for name, weight in told["weight"].items()}

@@ -10,12 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from baggraph import __version__
 from baggraph.data.readers._atomic import replacing
 from baggraph.data.results import ResultTable
 from baggraph.report import _charts as charts
+from baggraph.report import _views as views
+from baggraph.report._palette import colours_of
 from baggraph.report._pieces import asset, bundle, environment, html_table
-from baggraph.report._scores import comparison, leading_sentence
+from baggraph.report._provenance import provenance
+from baggraph.report._scores import comparison, graph_sentences, leading_sentence
 from baggraph.report.content import Content
 
 __all__ = ["report", "write_page"]
@@ -84,10 +86,16 @@ def _sections(content: Content, table: ResultTable | None) -> list[Section]:
     if table is not None and len(table):
         found.append(Section("comparison", "Comparison", "Comparison", comparison(table)))
     if content.atlas is not None:
-        found.append(Section("graph", "The bags and their graph", "Graph", _graph(content.atlas)))
+        atlas = json.loads(content.atlas)
+        found.append(Section("graph", "The bags and their graph", "Graph", _graph(atlas)))
+        for name, title, short, body in (
+            ("map", "The bags on the map", "Map", views.maps(atlas)),
+            ("instances", "The instances that tell most", "Instances", views.instances(atlas)),
+        ):
+            found += [Section(name, title, short, body)] if body else []
     if content.spread or content.trust:
         found.append(Section("trust", "How far to trust it", "Trust", _trust(content)))
-    found.append(Section("provenance", "Where this comes from", "Provenance", _provenance(content, table)))
+    found.append(Section("provenance", "Where this comes from", "Provenance", provenance(content, table)))
     return found
 
 
@@ -96,6 +104,7 @@ def _sections(content: Content, table: ResultTable | None) -> list[Section]:
 
 def _summary(content: Content, table: ResultTable | None) -> str:
     told = [f'<p class="key">{escape(content.question)}</p>'] if content.question else []
+    told += [f"<p>{_counted(content.data)}</p>"] if content.data else []
     grave = [f for f in content.findings or () if f["severity"] != "note"]
     if grave:
         listed = "; ".join(f"{escape(f['title'])} ({escape(f['code'])})" for f in grave)
@@ -104,11 +113,13 @@ def _summary(content: Content, table: ResultTable | None) -> str:
         told.append("<p>The audit found nothing above a note.</p>")
     if table is not None and len(table):
         told.append(f"<p>{escape(leading_sentence(table))}</p>")
+        if verdicts := graph_sentences(table):
+            told.append(f"<p>Does the graph help? {escape(' '.join(verdicts))}</p>")
     trust = content.trust
     if "accuracy" in trust:
         text = f"The model saw the labels of {trust['seen']:,} bags. Of the {trust['tested']:,} others it got "
-        text += f"{100 * trust['accuracy']:.1f} % right, and had expected {100 * trust['confidence']:.1f} %."
-        told.append(f"<p>{text}</p>")
+        text += f"{100 * trust['accuracy']:.1f} % right; by its own probabilities it had expected "
+        told.append(f"<p>{text}{100 * trust['confidence']:.1f} %{_modesty(trust)}.</p>")
         if trust["sure_and_wrong"]:
             worst = ", ".join(escape(bag) for bag in trust["sure_and_wrong"])
             told.append(f"<p>Surest of those that it got wrong: {worst}. Look at them in the graph below.</p>")
@@ -116,6 +127,22 @@ def _summary(content: Content, table: ResultTable | None) -> str:
         text = f"The model saw the labels of {trust['seen']:,} bags; on the {trust['tested']:,} others it errs by "
         told.append(f"<p>{text}{trust['rmse']:.4g} (root mean square).</p>")
     return "\n".join(told)
+
+
+def _counted(data: Mapping[str, Any]) -> str:
+    bags, labelled = data["bags"], data["bags with a label"]
+    seen = "all of them with a label" if labelled == bags else f"{labelled:,} with a label that was used"
+    sizes = f"{data['smallest bag']:,} to {data['largest bag']:,} instances each, {data['instances']:,} in all"
+    return f"There are {bags:,} bags, {seen}; {sizes}, {data['features']:,} features."
+
+
+def _modesty(trust: Mapping[str, Any]) -> str:
+    """Whether it was surer or less sure than it should be, where that is more than chance: two standard errors."""
+    gap = trust["accuracy"] - trust["confidence"]
+    error = float(np.sqrt(max(trust["confidence"] * (1 - trust["confidence"]), 1e-9) / trust["tested"]))
+    if abs(gap) < 2 * error:
+        return ", which chance explains"
+    return ": it is less sure than it might be" if gap > 0 else ": it is too sure of itself, so calibrate it"
 
 
 def _audit(findings: Sequence[Mapping[str, Any]]) -> str:
@@ -127,15 +154,19 @@ def _audit(findings: Sequence[Mapping[str, Any]]) -> str:
         head += f'<span class="quiet">{escape(found["code"])}</span>'
         words = (("Measured", "measured"), ("Why it matters", "why"), ("What to do", "advice"))
         text = "".join(f"<p><strong>{word}:</strong> {escape(found[name])}</p>" for word, name in words)
-        parts.append(f'<div class="finding {escape(found["severity"])}"><h3>{head}</h3>{text}</div>')
+        kind = escape(found["severity"])
+        if kind == "note":  # worth knowing, but nothing that spoils a comparison: folded away
+            parts.append(f'<details class="finding note"><summary>{head}</summary>{text}</details>')
+        else:
+            parts.append(f'<div class="finding {kind}"><h3>{head}</h3>{text}</div>')
     return "\n".join(parts)
 
 
-def _graph(atlas_text: str) -> str:
-    atlas = json.loads(atlas_text)
+def _graph(atlas: Mapping[str, Any]) -> str:
     points, bags = len(atlas["ids"]), atlas["bags"]
-    told = f"{bags:,} bags" + (f", drawn as {points:,} groups of similar ones" if points < bags else "")
-    told += f", {atlas['edges']:,} edges." + ("" if atlas["edges"] else " No graph joins them.")
+    told = f"{bags:,} bags, {atlas['edges']:,} edges"
+    told += f"; drawn are {points:,} groups of similar bags and what joins these." if points < bags else "."
+    told += "" if atlas["edges"] else " No graph joins them; those that lie near each other are alike."
     script = bundle() is not None
     note = "" if script else "This page was made without its interactive part; the drawing stands still."
     live = [asset("explorer.html")] if script else []
@@ -160,10 +191,8 @@ def _still(atlas: Mapping[str, Any]) -> str:
     if len(atlas["ids"]) > MOST_DRAWN:
         return '<p class="quiet">Too many bags to draw them here; the table below has them.</p>'
     places = np.array(next(iter(atlas["views"].values()))).T.reshape(-1, 2)
-    palette = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-    first = next((c for c in atlas["columns"] if c["levels"]), None)
-    codes = first["values"] if first else [0] * len(places)
-    colours = ["#9aa0a6" if code is None else palette[code % len(palette)] for code in codes]
+    first = atlas["columns"][0]
+    colours = colours_of(first)[0]
     return charts.still(places, (np.array(atlas["source"], int), np.array(atlas["target"], int)), colours)
 
 
@@ -198,34 +227,16 @@ def _trust(content: Content) -> str:
             _figure(drawn, f"Share of {what}, {n:,} bags whose labels the model did not see; whiskers hold 90 %.")
         )
     else:
-        figures.append("<p>No label was kept from the model, so nothing here says how often it is right.</p>")
+        kept = "No label was kept from the model, so nothing here says how often it is right"
+        figures.append(f"<p>{kept}; scores of folds are in the comparison.</p>")
     if spread:
         drawn = charts.histogram(
             np.array(spread["counts"]), np.array(spread["edges"]), "What is believed", spread["unit"]
         )
         figures.append(_figure(drawn, "What the model believes of all bags."))
-    return f'<div class="two">{"".join(figures)}</div>'
+    below = views.ladder(content.ladder) if content.ladder else ""
+    return f'<div class="two">{"".join(figures)}</div>{below}'
 
 
 def _figure(drawn: str, caption: str) -> str:
     return f"<figure>{drawn}<figcaption>{escape(caption)}</figcaption></figure>"
-
-
-def _provenance(content: Content, table: ResultTable | None) -> str:
-    parts = []
-    if content.commands:
-        parts.append("<p>To get this page again:</p><pre>" + escape("\n".join(content.commands)) + "</pre>")
-    facts: list[tuple[str, Mapping[str, Any]]] = [("The bags", content.data), ("The model", content.model)]
-    if table is not None and len(table):
-        facts.append(("The scores", _origin(table)))
-    tables = [html_table(["", title], [[k, str(v)] for k, v in about.items()]) for title, about in facts if about]
-    parts.append(f'<div class="two">{"".join(tables)}</div>')
-    if content.version != __version__:
-        parts.append(f"<p>Computed by baggraph {escape(content.version)}, drawn by {__version__}.</p>")
-    return "\n".join(parts)
-
-
-def _origin(table: ResultTable) -> dict[str, str]:
-    names = ("code_version", "data_sha256", "device", "libraries", "setting")
-    found = {name.replace("_", " "): "; ".join(str(v) for v in table.names(name) if v) for name in names}
-    return {name: value for name, value in found.items() if value}

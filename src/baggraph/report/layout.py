@@ -38,6 +38,8 @@ def layout(graph: BagGraph, *, embedding: Any = None, rounds: int | None = None,
     edges = sp.coo_array(sp.triu(graph.adjacency, k=1))
     pull = np.sqrt(edges.data / edges.data.max(initial=1e-300))
     places = _sketch(graph, embedding, random) * np.sqrt(n)  # then the mean distance of neighbours is about one
+    if not graph.n_edges:
+        return _into_unit_square(places)  # nothing pulls, so the sketch is all that is known
     count = min(REPELLERS, n - 1)
     for step in range(rounds):
         force = _springs(places, edges.row, edges.col, pull) + _repulsion(places, count, random)

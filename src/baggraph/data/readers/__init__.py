@@ -18,7 +18,7 @@ def read(path: str | Path, **options: Any) -> Bags:
     r"""Bags from any file or folder that this package reads.
 
     ======================================  =====================================================
-    a folder of ``.h5`` / ``.npy`` files    one file a bag, ``labels=`` a table
+    a folder of ``.h5 .npy .pt`` files      one file a bag, ``labels=`` a table
     ``.csv .tsv .parquet``                  long table, ``bag=`` and ``target=`` name its columns
     ``.npz`` and our own ``.parquet``       everything that :class:`Bags` holds
     ``.mat``                                PRTools data sets and cells
@@ -76,7 +76,7 @@ def _read_other(path: Path, name: str, options: dict[str, Any]) -> Bags:
 
         return read_svmlight(path, **options)
     known = ", ".join([*TABLES, *OTHERS])
-    remedy = f"convert it to one of {known}, or pass a folder of .h5 or .npy files"
+    remedy = f"convert it to one of {known}, or pass a folder of .h5, .npy or .pt files"
     raise DataFileError("read", expected="a file of a known kind", got=path.name, remedy=remedy)
 
 

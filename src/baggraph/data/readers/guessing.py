@@ -10,7 +10,8 @@ from typing import Any
 
 import pandas as pd
 
-from baggraph.data.readers._sources import CsvSource, ParquetSource, Source
+from baggraph.data.readers._tables import counts_rows, named_in, only_table, refuse_holes, refuse_slips, sample, wrong
+from baggraph.data.readers.features import SUFFIXES, elsewhere
 from baggraph.errors import ParameterError, closest, name_some
 
 __all__ = ["RoleGuess", "guess_labels", "guess_roles"]
@@ -38,6 +39,7 @@ class RoleGuess:
     coords: tuple[str, ...]
     features: tuple[str, ...]
     instance_y: str | None = None
+    groups: str | None = None
     reasons: dict[str, str] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
 
@@ -45,7 +47,7 @@ class RoleGuess:
     def options(self) -> dict[str, Any]:
         """Keywords of :func:`baggraph.data.readers.table.read_table`."""
         given = {"bag": self.bag, "target": self.target, "features": self.features, "coords": self.coords}
-        return {**given, "instance_y": self.instance_y}
+        return {**given, "instance_y": self.instance_y, "bag_info": (self.groups,) if self.groups else ()}
 
 
 def guess_roles(
@@ -54,13 +56,14 @@ def guess_roles(
     bag: str | None = None,
     target: str | Sequence[str] | None = None,
     coords: Sequence[str] = (),
+    groups: str | None = None,
     leave_out: Iterable[str] = (),
 ) -> RoleGuess:
     r"""Roles of the columns of a long table, of which those that are passed stand.
 
     The bag is a column of names or whole numbers that repeat, the target one that is equal in all rows of a bag, the
     place a pair of columns called longitude and latitude, likewise.  Columns of text, and counters of rows, are no
-    features.  A large table is judged by its first rows.
+    features; nor is that of ``groups``, which bags have in common.  A large table is judged by its first rows.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -70,12 +73,12 @@ def guess_roles(
     >>> guess.bag, guess.target, guess.features, sorted(guess.reasons)
     ('molecule', 'label', ('f1', 'f2'), ['bag', 'target'])
     """
-    table = _sample(Path(path))
+    table = sample(Path(path))
     targets = () if target is None else (target,) if isinstance(target, str) else tuple(target)
     columns = [str(name) for name in table.columns]
-    for name in [*([bag] if bag else []), *targets, *coords, *leave_out]:
+    for name in [*([bag] if bag else []), *targets, *coords, *([groups] if groups else []), *leave_out]:
         if name not in columns:
-            raise _wrong("a column of the table", repr(name), closest(name, columns))
+            raise wrong("a column of the table", repr(name), closest(name, columns))
     reasons: dict[str, str] = {}
     table = table.drop(columns=list(leave_out))
     places = tuple(coords) or _places(list(table.columns))
@@ -87,66 +90,63 @@ def guess_roles(
     elif not coords:
         reasons["coords"] = "names of a place, equal within bags"
     if not targets:
-        found, why = _target(table, constant - {bag, *places})
+        found, why = _target(table, constant - {bag, groups, *places})
         targets = (found,) if found else ()
         reasons |= {"target": why} if found else {}
-    used = {bag, *targets, *places}
+    used = {bag, *targets, *places, *([groups] if groups else [])}
     inside = next(
         (name for name in table.columns if str(name).casefold() in INSTANCE_LABELS and name not in used), None
     )
-    features, left_out = _features(table, {*used, *([inside] if inside else [])})
+    features, left_out = _features(table, bag, {*used, *([inside] if inside else [])})
+    left_out |= {
+        name: f"text, shared by bags: --groups {name} keeps them together" for name in _shared(table, bag, left_out)
+    }
     left_out |= dict.fromkeys(leave_out, "as asked")
     chosen = targets[0] if len(targets) == 1 else targets or None
-    return RoleGuess(bag, chosen, _east_first(places), features, inside, reasons, left_out)
+    return RoleGuess(bag, chosen, _east_first(places), features, inside, groups, reasons, left_out)
 
 
 def guess_labels(
-    folder: str | Path, *, labels: str | Path | None = None, bag: str | None = None, target: str | None = None
+    folder: str | Path,
+    *,
+    labels: str | Path | None = None,
+    bag: str | None = None,
+    target: str | None = None,
+    groups: str | None = None,
 ) -> tuple[Path, str, str, dict[str, str]]:
-    """The table of labels of a folder of feature files, its columns of ids and labels, and what was guessed and why."""
+    """The table of labels of a folder of feature files, its columns of ids and labels, and what was guessed and why.
+
+    A column of ``groups``, which bags have in common, is neither.
+    """
     folder = Path(folder)
-    names = {path.stem for path in folder.iterdir() if path.suffix.lower() in (".h5", ".hdf5", ".npy")}
+    names = {path.stem for path in folder.iterdir() if path.suffix.lower() in SUFFIXES}
+    if not names:
+        raise wrong(f"feature files ({', '.join(SUFFIXES)}) in {folder.name}", "none", elsewhere(folder))
     reasons: dict[str, str] = {}
     if labels is None:
-        beside = [folder.parent / f"{stem}{end}" for stem in (folder.name, "labels") for end in (".csv", ".parquet")]
-        inside = [path for end in ("*.csv", "*.tsv", "*.parquet") for path in sorted(folder.glob(end))]
-        found = [path for path in [*inside, *beside] if path.is_file()]
-        if len(found) != 1:
-            got = f"{len(found)} that could be it" + (f": {name_some(path.name for path in found)}" if found else "")
-            raise _wrong(f"a table of labels for the files in {folder.name}", got, "pass --labels FILE")
-        labels, reasons["labels"] = found[0], "the only table there"
-    table = _sample(Path(labels)).astype(object)
+        labels, reasons["labels"] = only_table(folder), "the only table there"
+    if not Path(labels).is_file():
+        raise wrong("a table of labels", f"no file at {labels}", "check the path")
+    table = sample(Path(labels)).astype(object)
     columns = [str(name) for name in table.columns]
-    for name in (bag, target):
-        if name is not None and name not in columns:
-            raise _wrong(f"a column of {Path(labels).name}", repr(name), closest(name, columns))
+    for name in {bag, target, groups} - {None, *columns}:
+        raise wrong(f"a column of {Path(labels).name}", repr(name), closest(str(name), columns))
     if bag is None:
-        shares = {name: table[name].astype(str).isin(names).mean() for name in columns if name != target}
+        shares = {name: named_in(table[name], names) for name in columns if name != target}
         bag = max(shares, key=lambda name: shares[name])
         if not shares[bag]:
             got = f"{name_some(columns)} in {Path(labels).name}, and files such as {name_some(sorted(names), 2)}"
-            raise _wrong("a column with the names of the files, without suffix", got, "pass --bag COLUMN")
+            raise wrong("a column with the names of the files, without suffix", got, "pass --bag COLUMN")
         reasons["bag"] = f"{shares[bag]:.0%} of its entries are names of files"
     if target is None:
-        rest = [name for name in columns if name != bag]
+        rest = [name for name in columns if name not in (bag, groups)]
         target, why = _by_name(rest, TARGETS)
         if target is None and len(rest) == 1:
             target, why = rest[0], "the only other column"
         if target is None:
-            raise _wrong("a column of labels", f"{name_some(rest)}", "pass --target COLUMN")
+            raise wrong("a column of labels", f"{name_some(rest)}", "pass --target COLUMN")
         reasons["target"] = why
     return Path(labels), bag, target, reasons
-
-
-# ---------------------------------------------------------------------- rules
-
-
-def _sample(path: Path) -> pd.DataFrame:
-    source: Source = ParquetSource(path) if path.suffix.lower() == ".parquet" else CsvSource(path, ())
-    first = next(source.batches(source.columns), None)
-    if first is None:
-        raise _wrong("at least one row", "an empty table", "check the file")
-    return first
 
 
 def _plain(name: object) -> str:
@@ -172,14 +172,29 @@ def _bag(table: pd.DataFrame, targets: tuple[str, ...], places: tuple[str, ...])
         fits = (whole or text) and 1 < kinds < len(table) and not column.isna().any()
         if fits and name not in (*targets, *places) and set(targets) <= _constant(table, name):
             possible.append((name, text, kinds))
+    refuse_holes(table, _by_name(list(map(str, table.columns)), BAGS)[0], [name for name, _, _ in possible])
     found, why = _by_name([name for name, _, _ in possible], BAGS)
     if found is not None:
         return found, f"{why}, values repeat"
     texts = [(kinds, name) for name, text, kinds in possible if text and _plain(name) not in TARGETS]
+    if not texts and targets:
+        _refuse_varying(table, targets, places)
     if not texts:
         got = f"none among {name_some(table.columns, 8)}"
-        raise _wrong("a column of text whose values repeat, to name the bags", got, "pass --bag COLUMN")
+        raise wrong("a column of text whose values repeat, to name the bags", got, "pass --bag COLUMN")
     return max(texts)[1], "the column of text with the most values that repeat"
+
+
+def _refuse_varying(table: pd.DataFrame, targets: tuple[str, ...], places: tuple[str, ...]) -> None:
+    """What would be the bag, did its rows agree on the target."""
+    try:
+        bag, _ = _bag(table, (), places)
+    except ParameterError:
+        return
+    varying = name_some([name for name in targets if name not in _constant(table, bag)])
+    if varying:
+        got, remedy = f"several in bags of {bag!r}", "name another --target, or the bags with --bag COLUMN"
+        raise wrong(f"one value of {varying} a bag", got, remedy)
 
 
 def _constant(table: pd.DataFrame, bag: str) -> set[str]:
@@ -189,14 +204,15 @@ def _constant(table: pd.DataFrame, bag: str) -> set[str]:
 
 
 def _target(table: pd.DataFrame, constant: set[str]) -> tuple[str | None, str]:
-    varying = [str(name) for name in table.columns if name in constant and table[name].nunique() > 1]
+    able = [str(name) for name in table.columns if name in constant and _plain(name) not in BAGS]  # a patient is none
+    varying = [name for name in able if table[name].nunique() > 1]
     found, why = _by_name(varying, TARGETS)
     if found is not None:
         return found, f"{why}, equal within bags"
     if len(varying) == 1:
         return varying[0], "the only column that is equal within bags"
     if varying:
-        raise _wrong("one column that can be the target", name_some(varying), "pass --target COLUMN")
+        raise wrong("one column that can be the target", name_some(varying), "pass --target COLUMN")
     return None, ""
 
 
@@ -218,20 +234,30 @@ def is_geographic(places: Sequence[str]) -> bool:
     return plain in PLACES[:4]
 
 
-def _features(table: pd.DataFrame, used: set[str]) -> tuple[tuple[str, ...], dict[str, str]]:
+def _shared(table: pd.DataFrame, bag: str, left_out: Iterable[str]) -> list[str]:
+    """Columns of text that are equal within bags, and have several bags a value: patients, scaffolds, sites."""
+    constant = _constant(table, bag)
+    found = []
+    for name in left_out:
+        if name in constant and not pd.api.types.is_numeric_dtype(table[name].dtype):
+            kinds, bags = table[name].nunique(), table[bag].nunique()
+            found += [name] if 1 < kinds <= bags / 2 else []
+    return found
+
+
+def _features(table: pd.DataFrame, bag: str, used: set[str]) -> tuple[tuple[str, ...], dict[str, str]]:
     features, left_out = [], {}
     for name in map(str, table.columns):
         if name in used:
             continue
         column = table[name]
         if not pd.api.types.is_numeric_dtype(column.dtype):
+            refuse_slips(name, column)
             left_out[name] = "text"
         elif COUNTERS.match(name.strip().casefold()) and pd.api.types.is_integer_dtype(column.dtype):
             left_out[name] = "a number that names something"
+        elif pd.api.types.is_integer_dtype(column.dtype) and counts_rows(column, table[bag]):
+            left_out[name] = "it numbers the rows of a bag"
         else:
             features.append(name)
     return tuple(features), left_out
-
-
-def _wrong(expected: str, got: str, remedy: str) -> ParameterError:
-    return ParameterError("columns", expected=expected, got=got, remedy=remedy)
