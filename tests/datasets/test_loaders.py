@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.io import savemat
+from scipy.spatial import Voronoi
 
 import baggraph as bg
 from baggraph import datasets
@@ -395,6 +396,16 @@ def rental_files(**changes):
     }
 
 
+def test_places_of_neighbourhoods_are_those_whose_cells_the_polygons_are():
+    places = np.random.default_rng(0).random((30, 2))
+    far = np.array([[-9.0, -9.0], [9.0, -9.0], [-9.0, 9.0], [9.0, 9.0]])  # so that cells end, if far away
+    diagram = Voronoi(np.concatenate([places, far]))
+    cells = [diagram.vertices[diagram.regions[diagram.point_region[i]]] for i in range(30)]
+    rings = [np.concatenate([cell, cell[:1]]) for cell in cells]
+    np.testing.assert_allclose(rental._sites(rings), places, atol=1e-4)
+    assert np.abs(rental._centroids(rings) - places).max() > 1
+
+
 def test_rental_sound_and_as_published(tmp_path, monkeypatch):
     monkeypatch.setattr(rental, "N_TRAIN", 2)
     place(tmp_path, monkeypatch, datasets.card("rental"), rental_files())
@@ -509,7 +520,10 @@ def test_the_real_rental_equals_its_packed_copy(real):
         np.testing.assert_array_equal(bags.bag_info["borough"], packed["borough"])
         np.testing.assert_allclose(bags.y, packed["y_clip95"], rtol=1e-6)
         np.testing.assert_allclose(published.take(bags.ids).y, packed["y"], rtol=1e-6)
-        np.testing.assert_allclose(bags.coords, packed["centroid"], rtol=1e-6)
+        np.testing.assert_allclose(published.take(bags.ids).coords, packed["centroid"], rtol=1e-6)
+        moved = np.abs(bags.coords - published.take(bags.ids).coords).max(axis=1)
+        assert np.median(moved) < 0.005
+        assert bags.coords[:, 0].min() > -74.05  # nowhere in New Jersey
         np.testing.assert_array_equal(bags.graph.adjacency.toarray(), packed["adj_border"])
         shipped = packed["adj_shipped"] - np.diag(np.diag(packed["adj_shipped"]))
         np.testing.assert_array_equal(published.graph.adjacency.toarray(), shipped)

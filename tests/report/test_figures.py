@@ -98,14 +98,15 @@ def test_reliability_counts_every_bag() -> None:
     assert (found["bags"] * found["observed"]).sum() == label.sum()
 
 
-def test_map_leaves_blank_what_has_no_value() -> None:
+def test_map_greys_what_has_no_value() -> None:
     places = np.random.default_rng(0).normal([10.0, 50.0], 1.0, size=(20, 2))
     values = np.linspace(0, 1, 20)
     values[3] = np.nan
     figure = region_map(
         places, {"a": values}, uncertainty={"a": np.ones(20)}, center=0.5, ids=[f"r{i}" for i in range(20)]
     )
-    assert len(figure.canvas.axes[0].collections[0].get_offsets()) == 19
+    grey, known = figure.canvas.axes[0].collections
+    assert (len(grey.get_offsets()), len(known.get_offsets())) == (1, 19)
     assert figure.frame().loc["r4", "a"] == values[4]
     assert np.isnan(figure.frame().loc["r3", "a"])
 
@@ -121,7 +122,18 @@ def test_map_of_polygons() -> None:
     square = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
     polygons = [square + np.array([i, 40]) for i in range(3)]
     figure = region_map([p.mean(0) for p in polygons], {"a": [1.0, np.nan, 2.0]}, polygons=polygons)
-    assert len(figure.canvas.axes[0].collections[0].get_paths()) == 2
+    assert [len(drawn.get_paths()) for drawn in figure.canvas.axes[0].collections] == [1, 2]
+
+
+def test_cells_without_an_end_are_cut_off() -> None:
+    corners = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
+    places = [40 + 2 * corners[i] for i in range(4)]
+    squares = [p + corners - 0.5 for p in places]
+    squares[0] = np.array([[40.5, 40.5], [-500.0, 40.5], [-500.0, 39.5], [40.5, 39.5]])
+    drawn = region_map(places, {"a": np.arange(4.0)}, polygons=squares).canvas.axes[0].collections[0]
+    shown = drawn.get_paths()[0].vertices
+    assert 39 < shown[:, 0].min() < 40
+    assert drawn.get_paths()[3].vertices.max() < 42.5
 
 
 def test_graph_drawing_has_every_edge() -> None:

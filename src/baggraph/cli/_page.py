@@ -46,7 +46,7 @@ What has fewer repeats is the mean of the first of them; claims are tested on th
 CPU_ONLY = """there was no GPU, so that rows of
 networks have fewer repeats than planned (the number stands in brackets), and some have none."""
 PALE = "pale where uncertain by the residuals of the training labels, so that what overfits looks sure"
-ON_MAP = ("Deep Sets", "DS-GCN", "B-DS-GCN")
+ON_MAP = ("Deep Sets", "DS-GCN", "B-DS-GCN", "Gaussian process over bags", "auto")
 BENCHMARK_NETWORKS = ("rFF+pool", "rFF+pool, 50 draws", "rFF+pool-GCN", "B-rFF+pool-GCN")
 
 
@@ -132,7 +132,7 @@ def _of_election(recipe: Recipe, _: pd.DataFrame, predictions: pd.DataFrame) -> 
         mainland = (west > -130) & (north > 23) & (north < 50)
         drawn = paper.prediction_map(bags, mine, ON_MAP, label="Republican share", center=0.5, inside=mainland)
         if drawn:
-            figures[f"Truth and predictions from {dataset}, first split; {PALE}"] = drawn
+            figures[f"Truth and predictions from {dataset}, first split; training regions are grey; {PALE}"] = drawn
     return figures
 
 
@@ -141,7 +141,7 @@ def _of_rental(recipe: Recipe, _: pd.DataFrame, predictions: pd.DataFrame) -> di
         return {}
     bags = datasets.load("rental")
     drawn = paper.prediction_map(bags, predictions, ON_MAP, label="mean rent, dollars", polygons=_polygons())
-    figures = {f"Truth and predictions, first split; training neighbourhoods are blank; {PALE}": drawn} if drawn else {}
+    figures = {f"Truth and predictions, first split; training neighbourhoods are grey; {PALE}": drawn} if drawn else {}
     if recipe.sample:
         return figures
     return figures | {"Learned graph of the standardised bag means": paper.summary_graph(bags, 8, "mean rent, dollars")}

@@ -13,13 +13,15 @@ from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import Normalize, TwoSlopeNorm
 from matplotlib.figure import Figure as Canvas
 from numpy.typing import NDArray
+from scipy.spatial import ConvexHull
 
 from baggraph.data.graph import BagGraph
 from baggraph.report._figure import INK, SOFT, Figure
 from baggraph.report._figure import canvas as blank
 
 PALEST = 0.15
-EDGE = 0.04  # of centroids on either side, and of the width, that polygons without an end may be cut at
+EDGE = 0.04  # of the width, that is left around
+BLANK = "#e8eaed"
 Array = NDArray[np.float64]
 
 
@@ -40,11 +42,11 @@ def region_map(
     places : (B, 2)
         Longitude and latitude of the centroids, drawn as dots where there are no ``polygons``.
     panels
-        Values (B,) by title; regions without one stay blank.
+        Values (B,) by title; regions without one are grey.
     uncertainty
         Standard deviations (B,) by title: the smallest of all is drawn full, the largest pale.
     polygons
-        Corners (n, 2) of every region.
+        Corners (n, 2) of every region; those far outside of all centroids, as of cells without an end, are cut off.
     center
         The value that is drawn neutral, as 0.5 of shares; without, colours run from low to high.
 
@@ -62,17 +64,13 @@ def region_map(
     norm = _norm(np.concatenate(list(values.values())), center)
     colours = "RdBu_r" if center is not None else "viridis"
     opacity = _opacity(spread)
-    window = _window(xy, polygons)
-    made, grid = _panels(len(values), window)
+    shapes = None if polygons is None else _cut(polygons, xy)
+    made, grid = _panels(len(values), _window(xy if shapes is None else np.concatenate(shapes)))
     for axes, (title, panel) in zip(grid, values.items(), strict=False):
-        known = np.flatnonzero(~np.isnan(panel))
+        known = ~np.isnan(panel)
         sure = opacity[title][known] if title in opacity else 1.0
-        how: dict[str, Any] = {"cmap": colours, "norm": norm, "alpha": sure}
-        if polygons is None:
-            axes.scatter(xy[known, 0], xy[known, 1], c=panel[known], s=9, linewidths=0, **how)
-        else:
-            shapes = [polygons[int(b)] for b in known]
-            axes.add_collection(PolyCollection(shapes, array=panel[known], edgecolors="white", linewidths=0.4, **how))
+        _regions(axes, xy, shapes, ~known, {"color": BLANK})
+        _regions(axes, xy, shapes, known, {"cmap": colours, "norm": norm, "alpha": sure, "array": panel[known]})
         axes.set_title(title, fontsize=10, color=INK)
     bar = made.colorbar(ScalarMappable(norm, colours), ax=list(grid), shrink=0.6, aspect=30, label=label)
     bar.outline.set_visible(False)
@@ -98,21 +96,64 @@ def _opacity(spread: Mapping[str, Array]) -> dict[str, Array]:
     return {title: 1 - (1 - PALEST) * (part - low) / max(high - low, 1e-12) for title, part in spread.items()}
 
 
-def _window(xy: Array, polygons: Sequence[Array] | None) -> tuple[Array, Array]:
-    """Lower left and upper right corners of what is shown; far ends of polygons are cut off."""
-    low, high = np.quantile(xy, [0.0, 1.0] if polygons is None else [EDGE, 1 - EDGE], axis=0)
+def _regions(axes: Axes, xy: Array, shapes: Sequence[Array] | None, which: Any, how: dict[str, Any]) -> None:
+    """Some of the regions, as polygons or dots."""
+    if not which.any():
+        return
+    if shapes is not None:
+        some = [shape for shape, chosen in zip(shapes, which, strict=True) if chosen]
+        axes.add_collection(PolyCollection(some, edgecolors="white", linewidths=0.4, **how))
+        return
+    colour = {"c": how["array"]} if "array" in how else {}
+    rest = {name: value for name, value in how.items() if name != "array"}
+    axes.scatter(xy[which, 0], xy[which, 1], s=9, linewidths=0, **colour, **rest)
+
+
+def _cut(polygons: Sequence[Array], xy: Array) -> list[Array]:
+    """Polygons without what lies outside of all centroids (Sutherland & Hodgman 1974); whole where that is all."""
+    if len(xy) < 4 or np.linalg.matrix_rank(xy - xy.mean(axis=0)) < 2:
+        return list(polygons)
+    hull = xy[ConvexHull(xy).vertices]
+    middle = hull.mean(axis=0)
+    hull = middle + (1 + EDGE) * (hull - middle) + EDGE * np.sign(hull - middle) * np.ptp(xy, axis=0)
+    found = []
+    for polygon in polygons:
+        left = np.asarray(polygon, dtype=np.float64)
+        for start, stop in zip(hull, np.roll(hull, -1, axis=0), strict=True):
+            left = _half(left, start, stop)
+        found.append(left if len(left) > 2 else np.asarray(polygon, dtype=np.float64))
+    return found
+
+
+def _half(polygon: Array, start: Array, stop: Array) -> Array:
+    """The part of a polygon on the left of a line."""
+    if not len(polygon):
+        return polygon
+    along = stop - start
+    side = along[0] * (polygon[:, 1] - start[1]) - along[1] * (polygon[:, 0] - start[0])
+    found = []
+    for here, there, a, b in zip(polygon, np.roll(polygon, -1, axis=0), side, np.roll(side, -1), strict=True):
+        if a >= 0:
+            found.append(here)
+        if (a >= 0) != (b >= 0):
+            found.append(here + a / (a - b) * (there - here))
+    return np.array(found).reshape(-1, 2)
+
+
+def _window(points: Array) -> tuple[Array, Array]:
+    """Lower left and upper right corners of what is shown."""
+    low, high = points.min(axis=0), points.max(axis=0)
     span = np.where(high > low, high - low, max(float((high - low).max()), 1e-6))
-    margin = (EDGE if polygons is None else 0.15) * span
-    return low - margin, high + margin
+    return low - EDGE * span, high + EDGE * span
 
 
 def _panels(count: int, window: tuple[Array, Array]) -> tuple[Canvas, list[Axes]]:
     low, high = window
     stretch = float(1 / np.cos(np.radians((low[1] + high[1]) / 2)))
     shape = float((high - low)[1] * stretch / (high - low)[0])
-    columns = min(count, 2)
-    rows = -(-count // columns)
-    made = Canvas(figsize=(4.8 * columns + 0.8, rows * (4.8 * shape + 0.3)), layout="constrained")
+    columns = min(count, 2 if count <= 4 else 3)
+    rows, width = -(-count // columns), 4.8 if columns < 3 else 3.6
+    made = Canvas(figsize=(width * columns + 0.8, rows * (width * shape + 0.3)), layout="constrained")
     grid = np.atleast_1d(made.subplots(rows, columns)).ravel().tolist()
     for axes in grid:
         axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect=stretch)

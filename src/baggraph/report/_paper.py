@@ -57,7 +57,7 @@ def prediction_map(
     polygons: Any = None,
     inside: Any = None,
 ) -> Figure | None:
-    """Truth and predictions of tested bags side by side; bags whose label was seen are left blank.
+    """Truth and predictions of tested bags side by side; bags whose label was seen are grey.
 
     ``inside`` (B,) says which bags are on the map; default, all.
     """
