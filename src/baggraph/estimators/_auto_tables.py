@@ -137,6 +137,13 @@ def thinned(bags: Bags, largest: int) -> Bags:
     """
     if int(bags.sizes.max()) <= largest:
         return bags
+    kept = kept_rows(bags, largest)
+    offsets = np.concatenate([[0], np.cumsum([len(rows) for rows in kept])])
+    return Bags(bags.instances[np.concatenate(kept)], offsets, ids=bags.ids)
+
+
+def kept_rows(bags: Bags, largest: int) -> list[NDArray[np.int64]]:
+    """Positions of the instances that :func:`thinned` keeps, bag by bag."""
     kept = []
     for start, stop in pairwise(bags.offsets):
         rows = np.arange(start, stop)
@@ -145,8 +152,7 @@ def thinned(bags: Bags, largest: int) -> Bags:
             order = np.lexsort(np.asarray(block.toarray() if bags.is_sparse else block).T[::-1])
             rows = rows[order[np.round(np.linspace(0, stop - start - 1, largest)).astype(np.int64)]]
         kept.append(rows)
-    offsets = np.concatenate([[0], np.cumsum([len(rows) for rows in kept])])
-    return Bags(bags.instances[np.concatenate(kept)], offsets, ids=bags.ids)
+    return kept
 
 
 def bytes_of_tables(bags: Bags) -> float:
