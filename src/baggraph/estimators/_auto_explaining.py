@@ -123,7 +123,9 @@ def _changes(subject: AbstractSubject, bags: Bags, links: Any, parts: list[int])
     for some in _portions(rests):
         which = [rest.bag for rest in some]
         near = None if links is None else links[which]
-        answers = subject.votes(_of(bags, which, [r.rows for r in some]), _of(bags, which, [r.kept for r in some]), near)
+        every, seen = [rest.rows for rest in some], [rest.kept for rest in some]
+        given = (_of(bags, which, every), _of(bags, which, seen), near)
+        answers = subject.votes(*given, same=np.concatenate(seen))
         usual = [one.usual for one in answers]
         for b, told in zip(which, np.stack([one.scores for one in answers], axis=1), strict=True):
             scores[b].append(float(told[parts[b]]))

@@ -87,8 +87,8 @@ class AbstractSubject(ABC):
         """Which class or target is explained, given the scores of all, the sign of its score, and what it is called."""
 
     @abstractmethod
-    def votes(self, bags: Bags, kept: Bags, links: Any) -> list[Votes]:
-        """Of new bags, a class or target each; ``kept`` are the instances that tables see."""
+    def votes(self, bags: Bags, kept: Bags, links: Any, same: Any = None) -> list[Votes]:
+        """Of new bags, a class or target each; ``kept`` are the instances that tables see, numbered by ``same``."""
 
     @abstractmethod
     def votes_in_fit(self, bags: Bags, places: Any) -> list[Votes]:
@@ -114,9 +114,9 @@ class Classes(AbstractSubject):
         part = int(scores.argmax()) if of is None else names.index(str(of))
         return part, 1.0, f"log odds of {names[part]!r} against the rest"
 
-    def votes(self, bags: Bags, kept: Bags, links: Any) -> list[Votes]:  # noqa: ARG002
+    def votes(self, bags: Bags, kept: Bags, links: Any, same: Any = None) -> list[Votes]:  # noqa: ARG002
         """See :class:`AbstractSubject`."""
-        return self._votes(self.model._maker.tables(kept, links))
+        return self._votes(self.model._maker.tables(kept, links, same=same))
 
     def votes_in_fit(self, bags: Bags, places: Any) -> list[Votes]:  # noqa: ARG002
         """See :class:`AbstractSubject`."""
@@ -169,9 +169,9 @@ class Targets(AbstractSubject):
         name = NAMES[self.model.link_]
         return int(part), 1.0, name if len(scores) == 1 else f"{name} {part}"
 
-    def votes(self, bags: Bags, kept: Bags, links: Any) -> list[Votes]:
+    def votes(self, bags: Bags, kept: Bags, links: Any, same: Any = None) -> list[Votes]:
         """See :class:`AbstractSubject`."""
-        return self._votes(self._asked(bags, kept, links))
+        return self._votes(self._asked(bags, kept, links, same))
 
     def votes_in_fit(self, bags: Bags, places: Any) -> list[Votes]:
         """See :class:`AbstractSubject`."""
@@ -186,8 +186,8 @@ class Targets(AbstractSubject):
             found.append(Votes(names, weights, said, factor, bias, bias + factor * float(one.held_mean.mean())))
         return found
 
-    def _asked(self, bags: Bags, kept: Bags, links: Any) -> Asked:
-        asked: Asked = self.model._asked_tables(bags, self.model._maker.tables(kept, links), links)
+    def _asked(self, bags: Bags, kept: Bags, links: Any, same: Any = None) -> Asked:
+        asked: Asked = self.model._asked_tables(bags, self.model._maker.tables(kept, links, same=same), links)
         return asked
 
     def _asked_in_fit(self, bags: Bags, places: Any) -> Asked:

@@ -87,10 +87,13 @@ class Maker:
         largest = largest_bag(bags.sizes)
         return cls(bags.ids, Anchor.of(thinned(bags, largest), scaling, seed), graph, largest)
 
-    def tables(self, bags: Bags | None = None, links: Any = None) -> Tables:
-        """Of these bags or, without, of those it was made of."""
+    def tables(self, bags: Bags | None = None, links: Any = None, *, same: Any = None) -> Tables:
+        """Of these bags or, without, of those it was made of.
+
+        Instances with the same number in ``same`` are the same, and compared once; such bags are not thinned.
+        """
         own = self.anchor.view
-        view = own if bags is None else View(self._rows(bags))
+        view = own if bags is None else View(self._rows(bags) if same is None else own.rows.others(bags, same))
         sums: dict[str, list[Array]] = {}
         for family, left, right in families(self.anchor, view):
             centred = normalised(left, right)
