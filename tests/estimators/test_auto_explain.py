@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from scipy.special import logit
 from sklearn.metrics import roc_auc_score
 
@@ -12,7 +15,8 @@ import baggraph as bg
 from baggraph.errors import InvalidBagsError, ParameterError
 from baggraph.estimators import _auto_explaining, _auto_tables
 from baggraph.estimators._auto_explaining import alike
-from baggraph.estimators._auto_tables import largest_bag
+from baggraph.estimators._auto_tables import Maker, largest_bag
+from baggraph.report.atlas import Atlas
 
 N = 36
 LABELS = np.arange(N) % 2
@@ -247,6 +251,23 @@ def test_names_are_kept_and_members_are_told(model):
     assert "average kernel" in told
 
 
+def test_sparse_instances_are_left_out_too():
+    counts = bg.Bags(np.maximum(BAGS.instances, 0), BAGS.offsets, LABELS)
+    sparse = counts.replace(instances=sp.csr_array(counts.instances), offsets=counts.offsets)
+    found = [bg.AutoBagClassifier(scaling="maxabs").fit(some).explain(some[:3], seen=True) for some in (counts, sparse)]
+    for one, other in zip(*found, strict=True):
+        assert np.allclose(one.instances, other.instances, atol=1e-9)
+    alone = bg.AutoBagClassifier(members=["instances"]).fit(sparse)
+    assert alone.explain(sparse["1"]).score == pytest.approx(alone.explain(sparse[[1]])[0].score)
+
+
+def test_the_page_is_told_the_loudest_of_very_many_bags():
+    heard = pd.DataFrame({"contribution": np.arange(90.0)[::-1]}, index=[str(i) for i in range(90)])
+    bags = bg.Bags(np.zeros((90, 1)), np.arange(91))
+    told = SimpleNamespace(instances=pd.DataFrame({"contribution": [1.0]}), neighbors=heard, about="score")
+    assert list(Atlas.of(bags, explanations={"3": told}).neighbors[3]) == list(range(50))
+
+
 def test_networks_in_a_committee_are_explained_too():
     model = bg.AutoBagClassifier(members=["average kernel", "network"], graph=None).fit(BAGS)
     for one in model.explain(NEW):
@@ -259,3 +280,12 @@ def test_instances_that_decide_are_found():
     asked = bags.take(np.arange(len(bags)) % 5 == 0)
     found = bg.AutoBagClassifier().fit(hidden).explain(asked, seen=True)
     assert roc_auc_score(asked.instance_y, np.concatenate([one.instances["contribution"] for one in found])) > 0.85
+
+
+def test_bags_that_share_instances_have_the_tables_of_bags_that_do_not():
+    maker = Maker.of(BAGS, BAGS.graph, "standard", 0)
+    same = np.array([0, 1, 2, 1, 2, 0, 0, 3])
+    asked = bg.Bags(NEW.instances[same], [0, 3, 5, 6, 8])
+    plain, shared = maker.tables(asked), maker.tables(asked, same=same)
+    for name in ("kernel", "distance_kernel", "summaries"):
+        np.testing.assert_allclose(getattr(shared, name), getattr(plain, name), atol=1e-12)

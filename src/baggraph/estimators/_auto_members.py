@@ -181,7 +181,7 @@ class Spreading(AbstractFoldMember):
         start = np.zeros(len(tables))
         counts = {side: max(int((sign == side).sum()), 1) for side in (-1.0, 1.0)}
         start[visible] = np.where(sign > 0, 1 / counts[1.0], -1 / counts[-1.0]) * len(sign) / 2
-        found = np.linalg.solve(spreading(tables, known=self.known), start)
+        found = np.asarray(np.linalg.solve(spreading(tables, known=self.known), start), dtype=np.float64)
         return SpreadScorer(self.known, found, np.diag(tables.kernel))
 
 

@@ -127,7 +127,8 @@ class Classes(AbstractSubject):
         for one in self.model.committees_:
             names, weights = [seat.name for seat in one.seats], np.array([seat.weight for seat in one.seats])
             said = np.stack(one.logits(tables))
-            found.append(Votes(names, weights, said, *one.sigmoid, float(one.held.mean())))
+            factor, bias = one.sigmoid
+            found.append(Votes(names, weights, said, factor, bias, float(one.held.mean())))
         return found
 
     def heard(self, part: int, bags: Bags, links: Any, places: Any) -> Heard:
