@@ -190,6 +190,24 @@ def test_what_targets_add_is_what_changing_them_does(regressor):
     assert voice.model.shares(rows) @ voice.model.targets == pytest.approx(voice.model.predict(rows)[0])
 
 
+def test_an_instance_of_a_target_counts_what_is_expected_less_without_it():
+    y = 5.0 * LABELS - 2 + np.random.default_rng(0).normal(size=N)
+    model = bg.AutoBagRegressor().fit(BAGS.replace(y=y))
+    assert model.link_ == "identity"
+    for b, one in enumerate(model.explain(NEW)):
+        block = np.asarray(NEW[b])
+        if len(block) == 1:
+            assert one.instances["contribution"][0] == pytest.approx(one.score - usual(model))
+        else:
+            left = model.predict([np.delete(block, i, axis=0) for i in range(len(block))])
+            assert np.allclose(one.instances["contribution"], one.score - left, atol=1e-6)
+
+
+def usual(model):
+    """What was expected of labelled bags, each when its label was left out, on average."""
+    return model._scale.center[0] + model._scale.spread[0] * model.councils_[0].held_mean.mean()
+
+
 def test_many_instances_are_left_out_in_groups_of_those_that_are_alike(monkeypatch):
     rng = np.random.default_rng(0)
     values = rng.normal(size=(100, 2))
@@ -209,6 +227,14 @@ def test_many_instances_are_left_out_in_groups_of_those_that_are_alike(monkeypat
     for one, size in zip(found, sizes, strict=True):
         assert len(one.instances) == size
         assert one.instances["contribution"].nunique() <= 8
+    place = int(sizes.argmax())
+    given = found[place].instances["contribution"].to_numpy()
+    kept = _auto_tables.kept_rows(large, model._maker.largest)[place]
+    seen = large.instances[kept]
+    own = given[kept - large.offsets[place]]
+    for value in np.unique(own):
+        whole, left = logit(model.predict_proba([seen, seen[own != value]])[:, 1])
+        assert given[given == value].sum() == pytest.approx(whole - left, abs=1e-8)
     many = bg.AutoBagRegressor().fit(large.replace(y=sizes.astype(float)))
     assert [len(one.instances) for one in many.explain(large, seen=True)] == sizes.tolist()
 

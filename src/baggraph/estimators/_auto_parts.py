@@ -135,7 +135,8 @@ class Classes(AbstractSubject):
         """Through label spreading, which is linear in the labels."""
         committee = self.model.committees_[part]
         spreads = [seat for seat in committee.seats if isinstance(seat.scorer, SpreadScorer)]
-        weights, labels = np.zeros((len(bags), len(self.own))), np.zeros(len(self.own))
+        count = len(self.model._maker.ids)
+        weights, labels = np.zeros((len(bags), count)), np.zeros(count)
         if not spreads:
             return Heard(weights, labels)
         tables = None if places is not None else self.model._maker.tables(bags, links)
@@ -202,7 +203,8 @@ class Targets(AbstractSubject):
         """Through Gaussian processes, whose means are linear in the targets."""
         council, scale = self.model.councils_[part], self.model._scale
         asked = self._asked(bags, bags, links) if places is None else self._asked_in_fit(bags, places)
-        weights, labels = np.zeros((len(bags), len(self.own))), np.zeros(len(self.own))
+        count = len(self.model._maker.ids)
+        weights, labels = np.zeros((len(bags), count)), np.zeros(count)
         for voice in council.voices:
             if isinstance(voice.model, FittedProcess):
                 weights[:, self.model._visible] += voice.weight * voice.model.shares(asked.rows[voice.name])
