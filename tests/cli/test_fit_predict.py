@@ -182,7 +182,12 @@ def test_without_options_of_networks_the_committee_is_fitted(run, tmp_path):
     assert card.startswith("# AutoBagClassifier\n")
     assert "| average kernel | 0." in card
     assert "Calibrated on 24 labelled bags" in card
-    assert "average kernel" in Path("page.html").read_text(encoding="utf-8")
+    assert "`model.explain(bags)`" in card
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert "average kernel" in page
+    assert "The instances that tell most" in page
+    assert run("report", "model", "-o", "again.html")[0] == 0
+    assert "The instances that tell most" in Path("again.html").read_text(encoding="utf-8")
     code, out, _ = run("predict", "model", "new.csv", "--json", "--coverage", 0.8)
     found = json.loads(out)
     model, new = bg.load("model"), bg.read("new.csv", bag="region", features=["f", "g", "h"])

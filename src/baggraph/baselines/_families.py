@@ -56,6 +56,17 @@ class View:
         return [kernels.self_sums(self.rows, kernel) for kernel in self.widths()]
 
     @cached_property
+    def sums(self) -> list[Matrix]:
+        """Sums of the instance kernels between all bags (B, B), a width each."""
+        return [kernels.segment_sums(self.rows, self.rows, kernel) for kernel in self.widths()]
+
+    @cached_property
+    def clique_sums(self) -> list[Matrix]:
+        """The same, weighted as mi-Graph does, at three widths."""
+        given = (self.rows, self.rows)
+        return [kernels.segment_sums(*given, kernel, self.cliques, self.cliques) for kernel in self.widths()[1:4]]
+
+    @cached_property
     def summaries(self) -> dict[str, Matrix]:
         """Statistics of bags, (B, .)."""
         values, offsets = self.rows.values, self.offsets
@@ -143,7 +154,7 @@ def _set_kernels(anchor: Anchor, view: View) -> Iterator[Piece]:
     """Normalised set kernels, and those of the distance between mean embeddings (MMD)."""
     right = anchor.view
     for i, kernel in enumerate(right.widths()):
-        sums = kernels.segment_sums(right.rows, right.rows, kernel)
+        sums = right.sums[i]
         cross = sums if view is right else kernels.segment_sums(view.rows, right.rows, kernel)
         own = right.own_sums[i]
         left_own = own if view is right else kernels.self_sums(view.rows, kernel)
@@ -158,8 +169,7 @@ def _set_kernels(anchor: Anchor, view: View) -> Iterator[Piece]:
 def _cliques(anchor: Anchor, view: View) -> Iterator[Piece]:
     """mi-Graph, at three widths."""
     right = anchor.view
-    for kernel in right.widths()[1:4]:
-        own = kernels.segment_sums(right.rows, right.rows, kernel, right.cliques, right.cliques)
+    for kernel, own in zip(right.widths()[1:4], right.clique_sums, strict=True):
         cross = (
             own if view is right else kernels.segment_sums(view.rows, right.rows, kernel, view.cliques, right.cliques)
         )

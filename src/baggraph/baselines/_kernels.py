@@ -56,6 +56,7 @@ class Rows:
     kernel: InstanceKernel
     values: Matrix
     offsets: Index
+    repeats: tuple[Index, Index] | None = None  # rows that differ, and where every row stands among these
 
     @classmethod
     def of(cls, bags: Bags, scaling: str, kernel: str, gamma: float | str) -> Rows:
@@ -64,9 +65,16 @@ class Rows:
         values = dense_rows(scaler.transform(bags))
         return cls(scaler, InstanceKernel(kernel, width(values, gamma)), values, bags.offsets)
 
-    def others(self, bags: Bags) -> Rows:
-        """The instances of other bags in the scale of these."""
-        return Rows(self.scaler, self.kernel, dense_rows(self.scaler.transform(bags)), bags.offsets)
+    def others(self, bags: Bags, same: Index | None = None) -> Rows:
+        """The instances of other bags in the scale of these; those with the same number in ``same`` are the same."""
+        repeats = None if same is None else np.unique(same, return_index=True, return_inverse=True)[1:]
+        return Rows(self.scaler, self.kernel, dense_rows(self.scaler.transform(bags)), bags.offsets, repeats)
+
+    @property
+    def distinct(self) -> Rows:
+        """Every row once, a bag of its own."""
+        first = np.arange(len(self.values)) if self.repeats is None else self.repeats[0]
+        return Rows(self.scaler, self.kernel, self.values[first], np.arange(len(first) + 1))
 
 
 def width(values: Matrix, gamma: float | str) -> float:
@@ -105,6 +113,11 @@ def segment_sums(
     >>> segment_sums(rows, rows, rows.kernel).tolist()
     [[9.0, 9.0], [9.0, 9.0]]
     """
+    if left.repeats is not None:
+        each = segment_sums(left.distinct, right, kernel, None, right_weights)[left.repeats[1]]
+        if left_weights is not None:
+            each *= left_weights[:, None]
+        return np.asarray(np.add.reduceat(each, left.offsets[:-1], axis=0))
     sums = np.zeros((len(left.offsets) - 1, len(right.offsets) - 1))
     for rows in _blocks(len(left.values)):
         row_bags, row_starts = _cut(left.offsets, rows)
@@ -144,11 +157,18 @@ def first_highest(scores: Vector, offsets: Index) -> Index:
 
 def nearest_in_bag(left: Rows, right: Rows) -> Matrix:
     """The least squared distance from an instance of a bag to every instance of the others, (B, M)."""
+    if right.repeats is not None:
+        return nearest_in_bag(left, right.distinct)[:, right.repeats[1]]
     least = np.full((len(left.offsets) - 1, len(right.values)), np.inf)
-    for rows in _blocks(len(left.values)):
-        bags, starts = _cut(left.offsets, rows)
-        for columns in _blocks(len(right.values)):
-            distances = squared_distances(left.values[rows], right.values[columns])
+    distinct = left.distinct.values if left.repeats is not None else None
+    for columns in _blocks(len(right.values)):
+        once = None if distinct is None else squared_distances(distinct, right.values[columns])
+        for rows in _blocks(len(left.values)):
+            bags, starts = _cut(left.offsets, rows)
+            if once is None:
+                distances = squared_distances(left.values[rows], right.values[columns])
+            else:
+                distances = once[left.repeats[1][rows]]  # type: ignore[index]
             found = np.minimum.reduceat(distances, starts, axis=0)
             least[bags, columns] = np.minimum(least[bags, columns], found)
     return least

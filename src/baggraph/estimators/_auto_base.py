@@ -48,6 +48,32 @@ class AutoBase(Savable, ABC):
         mean, low, high = np.mean([one.gain for one in self._parts()], axis=0).tolist()
         return mean, low, high
 
+    def explain(self, X: Any, *, of: Any = None, method: str = "auto", seen: bool = False, links: Any = None) -> Any:
+        """Why the committee says what it says: an :class:`~baggraph.estimators.Explanation` a bag.
+
+        The score is the pooled log odds of a class or, of targets, what is expected on the scale of the link.  Members
+        add up to it, and so do the bags whose labels were heard.  An instance counts what the score loses without it.
+
+        Parameters
+        ----------
+        X
+            Bags as for ``predict``, or one of them (``bags["s1"]``), which gets one explanation instead of a list.
+        of
+            The class, or the number of the target, whose score is explained.  Default: of two classes the second, of
+            more the most probable; the first target.
+        method
+            ``"leave-one-out"``, which is also ``"auto"``.  Of more than 64 instances, groups of those that are alike
+            are left out, and share what they count; one that stands alone is held against the bags of the fit.
+        seen
+            Explain bags of the fit, known by their ids, where they stand in it, as in ``posterior_``.
+        links
+            As for ``predict_posterior``.
+
+        """
+        from baggraph.estimators._auto_explaining import explain
+
+        return explain(self, self._subject(), X, of=of, method=method, seen=seen, links=links)
+
     def _deadline(self) -> float | None:
         return None if self.time_budget is None else time.monotonic() + float(self.time_budget)
 
@@ -65,6 +91,10 @@ class AutoBase(Savable, ABC):
     @abstractmethod
     def contributions(self) -> pd.DataFrame:
         """A row a member."""
+
+    @abstractmethod
+    def _subject(self) -> Any:
+        """What there is to explain."""
 
     @abstractmethod
     def _parts(self) -> list[Any]:

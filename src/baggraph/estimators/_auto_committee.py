@@ -66,10 +66,17 @@ class Committee:
     def logit(self, tables: Tables) -> Array:
         """The pooled logit of bags (m,)."""
         pooled = np.zeros(len(tables))
+        for seat, logits in zip(self.seats, self.logits(tables), strict=True):
+            pooled += seat.weight * logits
+        return self.sigmoid[0] * pooled + self.sigmoid[1]
+
+    def logits(self, tables: Tables) -> list[Array]:
+        """The calibrated logits of bags (m,), seat by seat."""
+        found = []
         for seat in self.seats:
             slope, offset = seat.sigmoid
-            pooled += seat.weight * np.clip(slope * seat.scorer(tables) + offset, -HOT, HOT)
-        return self.sigmoid[0] * pooled + self.sigmoid[1]
+            found.append(np.clip(slope * seat.scorer(tables) + offset, -HOT, HOT))
+        return found
 
 
 def convene(

@@ -178,18 +178,11 @@ class Spreading(AbstractFoldMember):
 
     def fit(self, tables: Tables, visible: Any, sign: Array, seed: int) -> AbstractScorer:  # noqa: ARG002
         """See :class:`AbstractMember`."""
-        kernel = tables.kernel
-        own = np.diag(kernel)
-        weights = tables.links if self.known else nearest_links(kernel, own, skip_self=True)
-        weights = sp.csr_array(weights).maximum(sp.csr_array(weights).T)
-        degree = np.maximum(np.asarray(weights.sum(axis=1)), 1e-12)
-        scaled = sp.diags_array(degree**-0.5) @ weights @ sp.diags_array(degree**-0.5)
-        start = np.zeros(len(kernel))
+        start = np.zeros(len(tables))
         counts = {side: max(int((sign == side).sum()), 1) for side in (-1.0, 1.0)}
         start[visible] = np.where(sign > 0, 1 / counts[1.0], -1 / counts[-1.0]) * len(sign) / 2
-        system = np.eye(len(kernel)) - SPREAD * scaled.toarray()
-        found = np.linalg.solve(system, start)
-        return SpreadScorer(self.known, found, own)
+        found = np.asarray(np.linalg.solve(spreading(tables, known=self.known), start), dtype=np.float64)
+        return SpreadScorer(self.known, found, np.diag(tables.kernel))
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,10 +194,23 @@ class SpreadScorer(AbstractScorer):
     def __call__(self, asked: Tables) -> Array:
         if asked.own:
             return self.found
-        links = asked.links if self.known else nearest_links(asked.kernel, self.diagonal, skip_self=False)
+        links = self.links(asked)
         if links is None:
             return np.zeros(len(asked))
         return np.asarray(links @ self.found) / np.maximum(np.asarray(links.sum(axis=1)), 1e-12)
+
+    def links(self, asked: Tables) -> sp.csr_array | None:
+        """Weights of the bags that new ones hear of (m, B)."""
+        return asked.links if self.known else nearest_links(asked.kernel, self.diagonal, skip_self=False)
+
+
+def spreading(tables: Tables, *, known: bool) -> Array:
+    """``I - SPREAD D^-1/2 W D^-1/2`` (B, B), whose inverse spreads labels over the bags of the anchor."""
+    weights = tables.links if known else nearest_links(tables.kernel, np.diag(tables.kernel), skip_self=True)
+    weights = sp.csr_array(weights).maximum(sp.csr_array(weights).T)
+    degree = np.maximum(np.asarray(weights.sum(axis=1)), 1e-12)
+    scaled = sp.diags_array(degree**-0.5) @ weights @ sp.diags_array(degree**-0.5)
+    return np.asarray(np.eye(len(tables)) - SPREAD * scaled.toarray())
 
 
 def nearest_links(kernel: Array, diagonal: Array, *, skip_self: bool) -> sp.csr_array:

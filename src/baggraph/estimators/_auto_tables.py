@@ -87,10 +87,13 @@ class Maker:
         largest = largest_bag(bags.sizes)
         return cls(bags.ids, Anchor.of(thinned(bags, largest), scaling, seed), graph, largest)
 
-    def tables(self, bags: Bags | None = None, links: Any = None) -> Tables:
-        """Of these bags or, without, of those it was made of."""
+    def tables(self, bags: Bags | None = None, links: Any = None, *, same: Any = None) -> Tables:
+        """Of these bags or, without, of those it was made of.
+
+        Instances with the same number in ``same`` are the same, and compared once; such bags are not thinned.
+        """
         own = self.anchor.view
-        view = own if bags is None else View(self._rows(bags))
+        view = own if bags is None else View(self._rows(bags) if same is None else own.rows.others(bags, same))
         sums: dict[str, list[Array]] = {}
         for family, left, right in families(self.anchor, view):
             centred = normalised(left, right)
@@ -137,6 +140,13 @@ def thinned(bags: Bags, largest: int) -> Bags:
     """
     if int(bags.sizes.max()) <= largest:
         return bags
+    kept = kept_rows(bags, largest)
+    offsets = np.concatenate([[0], np.cumsum([len(rows) for rows in kept])])
+    return Bags(bags.instances[np.concatenate(kept)], offsets, ids=bags.ids)
+
+
+def kept_rows(bags: Bags, largest: int) -> list[NDArray[np.int64]]:
+    """Positions of the instances that :func:`thinned` keeps, bag by bag."""
     kept = []
     for start, stop in pairwise(bags.offsets):
         rows = np.arange(start, stop)
@@ -145,8 +155,7 @@ def thinned(bags: Bags, largest: int) -> Bags:
             order = np.lexsort(np.asarray(block.toarray() if bags.is_sparse else block).T[::-1])
             rows = rows[order[np.round(np.linspace(0, stop - start - 1, largest)).astype(np.int64)]]
         kept.append(rows)
-    offsets = np.concatenate([[0], np.cumsum([len(rows) for rows in kept])])
-    return Bags(bags.instances[np.concatenate(kept)], offsets, ids=bags.ids)
+    return kept
 
 
 def bytes_of_tables(bags: Bags) -> float:

@@ -60,7 +60,9 @@ def _members(model: AutoBase) -> list[str]:
     )
     idle = "No member that uses a graph has a say: " if not told["graph"].any() else ""
     skipped = [f"There was no time for {', '.join(model.skipped_)}.", ""] if model.skipped_ else []
-    return ["## Members", "", *_table(("member", "weight, loss on bags left out"), rows), "", idle + gain, "", *skipped]
+    why = "What each adds to the answer on a bag, and what its instances count, says `model.explain(bags)`."
+    table = _table(("member", "weight, loss on bags left out"), rows)
+    return ["## Members", "", *table, "", idle + gain, "", *skipped, why, ""]
 
 
 def _uncertainty(model: Any) -> str:

@@ -48,6 +48,9 @@ class Explanation:
         A row a bag that is heard, itself among them: ``weight`` and ``contribution``, largest first.
     method
         How contributions of instances were found.
+    members
+        Of a committee, a row a member: ``weight``, what it says (``score``) and ``contribution``; with the bias, these
+        add up to the score too.  None for other models.
 
     """
 
@@ -58,6 +61,7 @@ class Explanation:
     instances: pd.DataFrame
     neighbors: pd.DataFrame
     method: str
+    members: pd.DataFrame | None = None
 
     def __repr__(self) -> str:
         top = self.instances["contribution"].sort_values(ascending=False, kind="stable").head(3)
@@ -65,6 +69,9 @@ class Explanation:
         heard = ", ".join(f"{name} {value:+.3g}" for name, value in self.neighbors["contribution"].head(4).items())
         lines = [f"Explanation of bag {self.bag!r}: {self.about} {self.score:.3g}"]
         lines += [f"  bags       {heard}, bias {self.bias:+.3g}", f"  instances  {shown} ({self.method})"]
+        if self.members is not None:
+            most = self.members["contribution"].sort_values(key=np.abs, ascending=False, kind="stable").head(4)
+            lines.insert(1, "  members    " + ", ".join(f"{name} {value:+.3g}" for name, value in most.items()))
         return "\n".join(lines)
 
 

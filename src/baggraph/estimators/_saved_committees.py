@@ -31,8 +31,13 @@ def complete(model: Any) -> list[tuple[str, bool]]:
         (f"a scaler of {model.n_features_in_} features", _scales(scaler.center_, model.n_features_in_)),
         ("classes as in the posterior", _same_classes(model)),
         ("a decision a class or target", len(parts) == max(_columns(model), 1)),
+        ("labelled bags among those in fit", _within(getattr(model, "_visible", np.zeros(0)), count)),
         ("members that know these bags", all(_fits(one, count) for part in parts for one in _learned(part))),
     ]
+
+
+def _within(places: Any, count: int) -> bool:
+    return bool((places >= 0).all() and (places < count).all())
 
 
 def _scales(center: Any, n_features: int) -> bool:
@@ -57,7 +62,7 @@ def _learned(part: Any) -> list[Any]:
 def _fits(learned: Any, count: int) -> bool:
     """Positions of bags and of nodes lie where there are some: what is damaged must not be asked."""
     if isinstance(learned, Expansion):
-        return bool((learned.columns >= 0).all() and (learned.columns < count).all())
+        return _within(learned.columns, count)
     if isinstance(learned, SpreadScorer):
         return len(learned.found) == count
     if isinstance(learned, Forest):

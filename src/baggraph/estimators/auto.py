@@ -18,6 +18,7 @@ from baggraph.data.stacked import AbstractStacked
 from baggraph.errors import InvalidBagsError
 from baggraph.estimators._auto_base import AutoBase, accounts, coordinates
 from baggraph.estimators._auto_committee import Committee, Tell, convene
+from baggraph.estimators._auto_parts import Classes
 from baggraph.estimators._auto_roster import MEMBERS, asked_members
 from baggraph.estimators._auto_tables import Maker, Tables, check_memory
 from baggraph.estimators._input import bags_of, codes_of, takes_bags, with_labels
@@ -256,6 +257,9 @@ class AutoBagClassifier(ClassifierMixin, AutoBase, AbstractStacked, BaseEstimato
             for seat in one.seats
         ]
         return accounts(rows, "log_loss", len(self.committees_))
+
+    def _subject(self) -> Classes:
+        return Classes(self)
 
     def _parts(self) -> list[Any]:
         return list(self.committees_)

@@ -19,6 +19,7 @@ from baggraph.data.stacked import AbstractStacked
 from baggraph.errors import InvalidBagsError
 from baggraph.estimators._auto_base import AutoBase, accounts, coordinates
 from baggraph.estimators._auto_committee import Tell
+from baggraph.estimators._auto_parts import Targets
 from baggraph.estimators._auto_tables import Maker, Tables, check_memory
 from baggraph.estimators._auto_targets import (
     Asked,
@@ -219,6 +220,7 @@ class AutoBagRegressor(RegressorMixin, AutoBase, AbstractStacked, BaseEstimator)
         self._scale = Scale.of(self.link_, targets[visible])
         linked = self._scale.forward(targets[visible])
         self.councils_ = [self._council(asked, column, visible, deadline, tell) for column in linked.T]
+        self._visible = visible
 
     def _council(self, asked: Asked, column: Array, visible: Any, deadline: float | None, tell: Tell | None) -> Council:
         makers: dict[str, Callable[[], Voice]] = {
@@ -289,6 +291,9 @@ class AutoBagRegressor(RegressorMixin, AutoBase, AbstractStacked, BaseEstimator)
             for voice in council.voices
         ]
         return accounts(rows, "loss", len(self.councils_))
+
+    def _subject(self) -> Targets:
+        return Targets(self)
 
     def _parts(self) -> list[Any]:
         return list(self.councils_)

@@ -203,6 +203,11 @@ class FittedProcess:
         left = np.maximum(self.process.variance(rows, self.theta) - seen, 0.0)
         return np.asarray(cross @ self._weights), left, self.process.noise(rows, self.theta)
 
+    def shares(self, rows: Rows) -> Array:
+        """What a unit of every target adds to the mean of other bags (m, n): means are these times the targets."""
+        cross = sum(self.process.signal(self.process.pairs(rows, self.rows), self.theta).values())
+        return np.asarray(cho_solve(self._root, np.asarray(cross).T).T)
+
     def parts(self, rows: Rows) -> dict[str, Array]:
         """The mean (m, t) of every part of the signal of other bags."""
         cross = self.process.signal(self.process.pairs(rows, self.rows), self.theta)

@@ -25,6 +25,7 @@ __all__ = ["Atlas"]
 MOST_BAGS = 20_000  # above it, a point stands for a group of bags
 MOST_EDGES = 60_000  # the heaviest are shown
 MOST_NAMED = 60_000  # above it, names alone would fill the page
+MOST_HEARD = 50  # bags that are told of one
 COVERAGE = 0.9
 
 
@@ -224,11 +225,10 @@ def _instances(bags: Bags, explanations: Mapping[str, Any], top: int) -> dict[in
 
 
 def _neighbors(bags: Bags, explanations: Mapping[str, Any]) -> dict[int, dict[int, float]]:
+    """The bags that are heard loudest; label spreading hears all."""
     place = {name: i for i, name in enumerate(bags.ids)}
-    return {
-        place[name]: {place[i]: float(w) for i, w in explanation.neighbors["contribution"].items() if i in place}
-        for name, explanation in explanations.items()
-    }
+    loudest = {name: one.neighbors["contribution"].head(MOST_HEARD) for name, one in explanations.items()}
+    return {place[name]: {place[i]: float(w) for i, w in some.items() if i in place} for name, some in loudest.items()}
 
 
 def _short(values: Any) -> list[float | None]:

@@ -24,6 +24,7 @@ from baggraph.report.atlas import Atlas
 __all__ = ["Content"]
 
 FILE = "page.json"
+MOST_ASKED = 400_000  # instances that a committee is shown for the page: about a minute
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,11 @@ def _explanations(model: Any, bags: Bags, most: int) -> dict[str, Any]:
     """Of the bags whose posterior is widest; none of a model that has no explanations."""
     posterior = model.posterior_
     doubt = posterior.entropy if posterior.is_classification else posterior.epistemic.sum(axis=1)
-    chosen = np.sort(np.argsort(-doubt, kind="stable")[:most])
+    chosen = np.argsort(-doubt, kind="stable")[:most]
+    if hasattr(model, "contributions"):  # a committee is asked again without every instance, or 64 groups of them
+        sizes = bags.sizes[chosen]
+        chosen = chosen[: max(1, int((np.cumsum(sizes * np.minimum(sizes, 64)) <= MOST_ASKED).sum()))]
+    chosen = np.sort(chosen)
     if not len(chosen) or not hasattr(model, "explain"):
         return {}
     return {one.bag: one for one in model.explain(bags[chosen], seen=True)}
