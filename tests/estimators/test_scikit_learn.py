@@ -251,7 +251,7 @@ def test_progress_is_lines_or_a_function_of_the_caller(capsys):
     bg.BagGraphClassifier(**FAST, verbose=1).fit(some_bags())
     lines = capsys.readouterr().err.splitlines()
     assert [line.partition(":")[0] for line in lines] == ["base model", "bag graph"]
-    assert "40 of 40 epochs" in lines[0]
+    assert "40 of 40, " in lines[0]
 
 
 def test_seeds():
