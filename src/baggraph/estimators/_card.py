@@ -55,13 +55,14 @@ def _members(model: AutoBase) -> list[str]:
     loss = next(name for name in told.columns if name not in ("weight", "graph"))
     rows = [(name, f"{row['weight']:.2f}, {row[loss]:.3f}") for name, row in told.iterrows()]
     mean, low, high = model.graph_gain()
-    interval = f"(95 %: {low:.3f} to {high:.3f})".replace("-0.000", "0.000")
+    interval = f"(95 %: {low:.3f} to {high:.3f})"
     if told["graph"].any():
         gain = f"Members that use a graph take {mean:.3f} nats off the loss of bags left out {interval}."
     else:
         gain = (
-            f"No member that uses a graph has a say: the gain on bags left out is {max(mean, 0.0):.3f} nats {interval}."
+            f"No member that uses a graph has a say: the gain on bags left out is {mean:.3f} nats {interval}."
         )
+    gain = gain.replace("-0.000", "0.000")
     skipped = [f"There was no time for {', '.join(model.skipped_)}.", ""] if model.skipped_ else []
     why = "What each adds to the answer on a bag, and what its instances count, says `model.explain(bags)`."
     table = _table(("member", "weight, loss on bags left out"), rows)
