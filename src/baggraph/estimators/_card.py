@@ -59,9 +59,7 @@ def _members(model: AutoBase) -> list[str]:
     if told["graph"].any():
         gain = f"Members that use a graph take {mean:.3f} nats off the loss of bags left out {interval}."
     else:
-        gain = (
-            f"No member that uses a graph has a say: the gain on bags left out is {mean:.3f} nats {interval}."
-        )
+        gain = f"No member that uses a graph has a say: the gain on bags left out is {mean:.3f} nats {interval}."
     gain = gain.replace("-0.000", "0.000")
     skipped = [f"There was no time for {', '.join(model.skipped_)}.", ""] if model.skipped_ else []
     why = "What each adds to the answer on a bag, and what its instances count, says `model.explain(bags)`."
