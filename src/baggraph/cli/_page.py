@@ -57,7 +57,7 @@ def write(path: Path, chosen: Sequence[Recipe], folder: Path, tier: str) -> Path
     on_gpu = any(
         not device.casefold().startswith("cpu") for section in sections for device in section.cells["device"] if device
     )
-    intro = INTRO.format(tier=tier, gpu="rows of networks on a GPU." if on_gpu else CPU_ONLY)
+    intro = INTRO.format(tier=tier, gpu="most rows of networks on a GPU." if on_gpu else CPU_ONLY)
     written = write_page(path, sections, intro, _supplement())
     for recipe in chosen:
         rows = tables[recipe.name].rows

@@ -69,7 +69,7 @@ def region_map(
     for axes, (title, panel) in zip(grid, values.items(), strict=False):
         known = ~np.isnan(panel)
         sure = opacity[title][known] if title in opacity else 1.0
-        _regions(axes, xy, shapes, ~known, {"color": BLANK})
+        _regions(axes, xy, shapes, ~known, {"facecolors": BLANK})
         _regions(axes, xy, shapes, known, {"cmap": colours, "norm": norm, "alpha": sure, "array": panel[known]})
         axes.set_title(title, fontsize=10, color=INK)
     bar = made.colorbar(ScalarMappable(norm, colours), ax=list(grid), shrink=0.6, aspect=30, label=label)
