@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+collect_ignore_glob = ["docs/_*.py", "docs/conf.py"]  # they belong to the site, and need what it is built with
+
 settings.register_profile("thorough", max_examples=500)  # pytest --hypothesis-profile thorough
 
 
